@@ -42,7 +42,7 @@ for f in c.tks d.tks; do
     "$PYTHON" - $f <<'PY'
 import json, sys
 first, kept, pairs = {}, [], []
-keys = ("source", "source_number", "document", "offset")
+keys = ("source", "source_number", "document", "offset", "id")
 for line in open("in.jsonl"):
     r = json.loads(line)
     place = {k: r["segments"][0][k] for k in keys if k in r["segments"][0]}

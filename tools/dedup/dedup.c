@@ -337,7 +337,7 @@ int dedup_open(struct dedup_io *io, struct cli_ctx *ctx, struct slu_err *err)
     rc = dedup_open_output(io, err);
     return rc ? rc
               : dedup_pairs_open(&io->pairs, o->pairs, slu_reader_names(io->reader),
-                                 err);
+                                 ctx, err);
 }
 
 int dedup_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
@@ -363,6 +363,7 @@ int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reaso
             "please report it",
             (unsigned long long)dropped.sequences, (unsigned long long)io->pairs.n);
     int rc = dedup_pairs_close(&io->pairs, err);
+    io->ctx->spill_bytes += io->pairs.spilled_byte;
     struct slu_index_out *index = io->index;
     io->index = NULL;
     if (!rc)

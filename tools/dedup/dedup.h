@@ -107,16 +107,45 @@ uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
 
 /* ---- --pairs: dropped and kept sequences as JSON lines (tools/dedup/pairs.c) ---- */
 
+struct slu_sorter;
+enum { DEDUP_PAIRS_MARKS = 2 };
+/* The head of a line in the temporary file. */
+struct dedup_line {
+    uint32_t n_byte, n_mark;
+    uint32_t mark[DEDUP_PAIRS_MARKS]; /* places in the line where an id goes */
+};
 struct dedup_pairs {
     struct slu_out *out;     /* NULL: not wanted */
     struct slu_names *names; /* borrowed */
     struct slu_buf text;     /* lines that are not yet written */
-    uint64_t n;
+    struct dedup_line line;  /* the head of the line that has been begun … */
+    size_t at;               /* … and its place in text */
+    int fd;                  /* a file without a name: lines without ids; 0, -1: none */
+    /* The ids of documents, and the places in lines that wait for them, by document. */
+    struct slu_sorter *ids;
+    const char *tmpdir;    /* borrowed */
+    uint64_t wait_byte;    /* memory for lines that wait, and that of each sorter */
+    uint64_t n, n_waiting; /* all lines; those in `fd` */
+    uint64_t spilled_byte;
 };
 
+/* Returns the memory that pairs need, 0 without --pairs. */
+uint64_t dedup_pairs_byte(const struct cli_ctx *ctx);
 /* path NULL: no file is written, and the other functions do nothing. */
 SLU_MUST_USE int dedup_pairs_open(struct dedup_pairs *p, const char *path,
-                                  struct slu_names *names, struct slu_err *err);
+                                  struct slu_names *names, const struct cli_ctx *ctx,
+                                  struct slu_err *err);
+/* Notes the ids of a batch's documents, for the lines that name these. ctx is a
+ * dedup_io, so that the modes can call it as `seen`. */
+SLU_MUST_USE int dedup_pairs_seen(void *ctx, const struct slu_batch *b,
+                                  struct slu_err *err);
+/* Begin and end a line, which is appended to p->text in between; dedup_pairs_id says
+ * that the place in the line so far gets the id of a document, if it has one. A line
+ * has at most two such places. */
+SLU_MUST_USE int dedup_pairs_begin(struct dedup_pairs *p, struct slu_err *err);
+SLU_MUST_USE int dedup_pairs_id(struct dedup_pairs *p, const struct slu_origin *place,
+                                struct slu_err *err);
+SLU_MUST_USE int dedup_pairs_end(struct dedup_pairs *p, struct slu_err *err);
 /* Writes the pair with the similarity inter/uni (1/1 for equal tokens), rounded to six
  * digits.
  */
@@ -124,10 +153,10 @@ SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p,
                                  const struct slu_origin *dropped,
                                  const struct slu_origin *kept, uint64_t inter,
                                  uint64_t uni, struct slu_err *err);
-/* Appends `"key":{…},`: the position of a sequence, as `inspect --records` names it. */
-SLU_MUST_USE int dedup_put_place(struct slu_buf *text, struct slu_names *names,
-                                 const char *key, const struct slu_origin *place,
-                                 struct slu_err *err);
+/* Appends the position of a sequence, as `inspect --records` names it, without the
+ * brackets. */
+SLU_MUST_USE int dedup_put_origin(struct slu_buf *text, struct slu_names *names,
+                                  const struct slu_origin *place, struct slu_err *err);
 /* Finishes the file and gives it its name. */
 SLU_MUST_USE int dedup_pairs_close(struct dedup_pairs *p, struct slu_err *err);
 /* Frees p; a file that was not closed gets no name. */

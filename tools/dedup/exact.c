@@ -42,11 +42,13 @@ int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
         dedup_abort(&io);
         return rc;
     }
-    struct slu_exact_cfg cfg = {.budget_byte = ctx->common.memory - share,
+    struct slu_exact_cfg cfg = {.budget_byte =
+                                    ctx->common.memory - share - dedup_pairs_byte(ctx),
                                 .tmpdir = ctx->common.tmpdir,
                                 .n_threads = (unsigned)ctx->common.threads,
                                 .emit = dedup_emit,
                                 .pair = io.pairs.out ? put_pair : NULL,
+                                .seen = io.pairs.out ? dedup_pairs_seen : NULL,
                                 .known = known,
                                 .ctx = &io};
     rc = slu_exact_new(&x, &cfg, err);

@@ -301,7 +301,8 @@ static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
         .den = o->threshold_den,
         .band_cap = o->band_cap,
         .verify = o->verify,
-        .budget_byte = ctx->common.memory - ctx->common.memory / 4,
+        .budget_byte =
+            ctx->common.memory - ctx->common.memory / 4 - dedup_pairs_byte(ctx),
         .tmpdir = ctx->common.tmpdir,
         .n_threads = (unsigned)ctx->common.threads,
         .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
@@ -336,6 +337,7 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         cfg.max_tok = ctx->common.memory / 64;
         cfg.audit = o->audit == UINT64_MAX ? 1000 : o->audit;
         cfg.pair = io.pairs.out ? put_pair : NULL;
+        cfg.seen = io.pairs.out ? dedup_pairs_seen : NULL;
         rc = slu_near_new(&x, &cfg, err);
     }
     if (!rc)

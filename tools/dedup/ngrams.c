@@ -175,15 +175,14 @@ static int put_report(void *ctx, const struct slu_ngrams_dropped *d,
                       struct slu_err *err)
 {
     struct job *j = ctx;
-    int rc = slu_buf_printf(&j->text, err, "{");
+    int rc = slu_buf_printf(&j->text, err, "{\"dropped\":{");
 
     if (!rc)
-        rc = dedup_put_place(&j->text, slu_reader_names(j->io.reader), "dropped",
-                             &d->place, err);
+        rc = dedup_put_origin(&j->text, slu_reader_names(j->io.reader), &d->place, err);
     if (!rc)
         rc = slu_buf_printf(
             &j->text, err,
-            "\"what\":\"%s\",\"tokens\":%llu,\"ngrams\":%llu,\"seen\":%llu}\n",
+            "},\"what\":\"%s\",\"tokens\":%llu,\"ngrams\":%llu,\"seen\":%llu}\n",
             d->document ? "document" : "paragraph", (unsigned long long)d->n_tok,
             (unsigned long long)d->n_gram, (unsigned long long)d->n_seen);
     return !rc && j->text.len >= FLUSH_BYTE ? flush_report(j, err) : rc;

@@ -3,54 +3,32 @@
  * (lib/dedup/substring/substring_flow.h). */
 #include <string.h>
 
-#include "lib/base/io.h"
-#include "lib/base/json_write.h"
 #include "lib/dedup/substring/substring_flow.h"
 #include "lib/dedup/substring/substring_scan.h"
 #include "tools/dedup/dedup.h"
-
-enum { FLUSH_BYTE = 64 << 10 };
-
-/* Appends a position as `inspect --records` names it, without the brackets. */
-static int put_place(struct dedup_pairs *p, const struct slu_origin *place,
-                     struct slu_err *err)
-{
-    const char *name = slu_names_source(p->names, place->source);
-    int rc = slu_buf_printf(&p->text, err, "\"source\":");
-
-    if (!rc)
-        rc = slu_json_put_string(&p->text, name ? name : "", name ? strlen(name) : 0,
-                                 err);
-    return rc ? rc
-              : slu_buf_printf(&p->text, err,
-                               ",\"source_number\":%llu,\"document\":%llu,"
-                               "\"offset\":%llu",
-                               (unsigned long long)place->source,
-                               (unsigned long long)place->document,
-                               (unsigned long long)place->offset);
-}
 
 static int put_passage(void *ctx, const struct slu_passage *x, struct slu_err *err)
 {
     struct dedup_io *io = ctx;
     struct dedup_pairs *p = &io->pairs;
-    int rc = slu_buf_append(&p->text, "{", 1, err);
+    int rc = dedup_pairs_begin(p, err);
 
     if (!rc)
-        rc = put_place(p, &x->at, err);
+        rc = slu_buf_append(&p->text, "{", 1, err);
+    if (!rc)
+        rc = dedup_put_origin(&p->text, p->names, &x->at, err);
+    if (!rc)
+        rc = dedup_pairs_id(p, &x->at, err);
     if (!rc)
         rc = slu_buf_printf(&p->text, err, ",\"length\":%llu,\"first\":{",
                             (unsigned long long)x->len_tok);
     if (!rc)
-        rc = put_place(p, &x->first, err);
+        rc = dedup_put_origin(&p->text, p->names, &x->first, err);
+    if (!rc)
+        rc = dedup_pairs_id(p, &x->first, err);
     if (!rc)
         rc = slu_buf_append(&p->text, "}}\n", 3, err);
-    p->n++;
-    if (!rc && p->text.len >= FLUSH_BYTE) {
-        rc = slu_out_write(p->out, p->text.data, p->text.len, err);
-        slu_buf_clear(&p->text);
-    }
-    return rc;
+    return rc ? rc : dedup_pairs_end(p, err);
 }
 
 static void timing(void *ctx, const char *name)
@@ -89,6 +67,7 @@ static int finish(struct dedup_io *io, const struct slu_substring_result *r,
                         (unsigned long long)r->passages,
                         (unsigned long long)io->pairs.n);
     int rc = dedup_pairs_close(&io->pairs, err);
+    io->ctx->spill_bytes += io->pairs.spilled_byte;
     if (rc)
         return rc;
     struct slu_writer *w = io->writer;
@@ -125,17 +104,19 @@ int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
     int rc = dedup_substring_check(o, err);
     if (!rc)
         rc = dedup_open(&io, ctx, err);
-    const struct slu_substring_cfg cfg = {.budget_byte = ctx->common.memory - share,
-                                          .tmpdir = ctx->common.tmpdir,
-                                          .n_threads = (unsigned)ctx->common.threads,
-                                          .n_slots = cli_slots(ctx, share / 4 * 3),
-                                          .n_tok = (unsigned)o->substring,
-                                          .min_keep_tok = o->min_keep,
-                                          .cut = !o->annotate,
-                                          .emit = dedup_emit,
-                                          .passage = io.pairs.out ? put_passage : NULL,
-                                          .timing = timing,
-                                          .ctx = &io};
+    const struct slu_substring_cfg cfg = {
+        .budget_byte = ctx->common.memory - share - dedup_pairs_byte(ctx),
+        .tmpdir = ctx->common.tmpdir,
+        .n_threads = (unsigned)ctx->common.threads,
+        .n_slots = cli_slots(ctx, share / 4 * 3),
+        .n_tok = (unsigned)o->substring,
+        .min_keep_tok = o->min_keep,
+        .cut = !o->annotate,
+        .emit = dedup_emit,
+        .passage = io.pairs.out ? put_passage : NULL,
+        .seen = io.pairs.out ? dedup_pairs_seen : NULL,
+        .timing = timing,
+        .ctx = &io};
     if (!rc)
         rc = slu_substring_run(&cfg, io.reader, &in, &r, err);
     if (!rc) {

@@ -42,6 +42,9 @@ struct slu_exact_cfg {
     unsigned n_threads;
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
+    /* Called with each batch before anything is dropped of it; may be NULL. In one
+     * process only. */
+    int (*seen)(void *ctx, const struct slu_batch *b, struct slu_err *err);
     /* Takes each dropped sequence with the kept one, in stream order; NULL: not wanted,
      * and positions are not stored. */
     int (*pair)(void *ctx, const struct slu_exact_pair *p, struct slu_err *err);

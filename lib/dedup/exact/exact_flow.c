@@ -91,12 +91,15 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
     const struct slu_buf *buf = side;
     const struct slu_u128 *hash = (const void *)buf->data;
     size_t n = 0;
+    int rc = x->cfg.seen ? x->cfg.seen(x->cfg.ctx, b, err) : SLU_OK;
 
+    if (rc)
+        return rc;
     for (size_t i = 0; i < b->n_seq; i++) {
         struct slu_seq q = b->seq[i];
         struct slu_origin place = slu_origin_of(b, &q), kept = place;
         enum slu_seen_answer answer;
-        int rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
+        rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
         if (!rc && answer == SLU_SEEN_KNOWN) {
             rc = drop(x, b, &q, &kept, err);
         } else if (!rc && (answer == SLU_SEEN_FULL || x->noting)) {

@@ -360,7 +360,10 @@ int slu_near_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *
     struct slu_buf *buf = side;
     struct slu_near_item *d = (void *)buf->data;
     size_t n = 0, n_in = b->n_seq;
+    int rc = x->cfg.seen ? x->cfg.seen(x->cfg.ctx, b, err) : SLU_OK;
 
+    if (rc)
+        return rc;
     for (size_t i = 0; x->mem && i < AHEAD && i < n_in; i++)
         slu_near_mem_prefetch(x->mem, &d[i]);
     for (size_t i = 0; i < n_in; i++) {
@@ -371,7 +374,7 @@ int slu_near_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *
         d[i].place = slu_origin_of(b, &q);
         x->result.documents++;
         x->result.empty += d[i].n_set == 0;
-        int rc = x->audit ? slu_near_audit_add(x->audit, &d[i], err) : SLU_OK;
+        rc = x->audit ? slu_near_audit_add(x->audit, &d[i], err) : SLU_OK;
         if (!rc)
             rc = decide(x, b, &q, &d[i], &keep, err);
         if (rc)

@@ -94,6 +94,9 @@ struct slu_near_cfg {
     uint64_t (*prio)(void *ctx, const struct slu_batch *b, const struct slu_seq *q);
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
+    /* Called with each batch before anything is dropped of it; may be NULL. In one
+     * process only. */
+    int (*seen)(void *ctx, const struct slu_batch *b, struct slu_err *err);
     /* Takes each dropped sequence with the kept one, in stream order; NULL: not
      * wanted. */
     int (*pair)(void *ctx, const struct slu_near_pair *p, struct slu_err *err);

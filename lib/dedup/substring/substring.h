@@ -84,6 +84,9 @@ struct slu_substring_cfg {
     bool cut; /* false: sequences stay unchanged */
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
+    /* Called with each batch before anything is dropped of it; may be NULL. In one
+     * process only. */
+    int (*seen)(void *ctx, const struct slu_batch *b, struct slu_err *err);
     /* Takes the passages, in stream order; NULL: not wanted. */
     int (*passage)(void *ctx, const struct slu_passage *p, struct slu_err *err);
     /* Called when a step begins: "scan", "match", "ask", "sort", "write"; may be

@@ -452,9 +452,11 @@ static int take_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err
     struct filter *t = ctx;
     const struct slu_substring_cfg *cfg = &t->q->cfg;
     uint64_t end = t->n_place;
-    int rc = SLU_OK;
+    int rc = cfg->seen ? cfg->seen(cfg->ctx, b, err) : SLU_OK;
 
     (void)side;
+    if (rc)
+        return rc;
     for (size_t i = 0; i < b->n_seq; i++)
         end += slu_seq_places(b->seq[i].len_tok, b->seq[i].n_seg);
     if (!t->more || t->range[t->n_range].from >= end) {

@@ -22,6 +22,7 @@ from ._template import Message, Refused, Template
 
 ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
 ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
+SPECIAL = {f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
 
 
 class Block(NamedTuple):
@@ -77,10 +78,13 @@ class Job:
     skip: bool
 
 
-def load(path: str, template: str | None) -> tuple[dict[str, str], dict[str, str]]:
-    """The templates by name, and the special tokens, of a tokenizer's folder, its tokenizer_config.json or a template
-    file; `template` is a file, or one of the names, to be used instead."""
-    where, tokens = Path(path), {}
+def load(path: str, template: str | None) -> tuple[dict[str, str], dict[str, str | None]]:
+    """The templates by name, and the special tokens (None: it has none of this name).
+
+    They are those of a tokenizer's folder, of its tokenizer_config.json or of a template file; `template` is a file, or
+    one of the names, to be used instead."""
+    where = Path(path)
+    tokens: dict[str, str | None] = {}
     templates: Any
     try:
         if where.is_dir() or where.suffix == ".json":
@@ -91,7 +95,7 @@ def load(path: str, template: str | None) -> tuple[dict[str, str], dict[str, str
                 config.update(json.loads(legacy.read_text("utf-8")))
             for key, token in config.items():
                 token = token.get("content") if isinstance(token, dict) else token
-                if key.endswith("_token") and isinstance(token, str):
+                if key.endswith("_token") and (token is None or isinstance(token, str)):
                     tokens[key] = token
             own = config.get("chat_template") or {}
             templates = {"default": own} if isinstance(own, str) else own
@@ -117,14 +121,16 @@ def prepared(args: Any) -> tuple[Job, str]:
     """The job of the options, and a warning or nothing."""
     templates, tokens = load(args.tokenizer, args.template)
     name = os.path.basename(args.template or os.path.abspath(args.tokenizer))
-    job = Job(name, templates, {**tokens, **args.set}, args.date or datetime.now(), args.train, args.field,
+    given = {**tokens, **args.set}
+    constants = {name: value for name, value in given.items() if value is not None}
+    job = Job(name, templates, constants, args.date or datetime.now(), args.train, args.field,
               args.keep, args.on_error == "skip" or args.rejects is not None)  # fmt: skip
     names = set().union(*(t.variables for t in compiled(job).values()))
-    missing = sorted(n for n in names & {"bos_token", "eos_token"} if n not in job.constants)
-    if missing and not os.path.isdir(args.tokenizer) and not args.tokenizer.endswith(".json"):
+    missing = sorted(names & SPECIAL - set(given))
+    if missing:  # transformers has defaults of its own for some tokenizers
         raise SluiceError(
-            f"{name}: the template names {' and '.join(missing)}, which a template file does not have; give the "
-            f"tokenizer's folder with -t and this file with --template, or use --set {missing[0]}=TOKEN"
+            f"{name}: the template names {' and '.join(missing)}, which {args.tokenizer} does not have; use "
+            f"--set {missing[0]}=TOKEN, or null for none, or give the tokenizer's folder with -t"
         )
     dated = "strftime_now" in names and not args.date
     return job, f"{name}: the text can depend on the date, {job.now:%Y-%m-%d}; name one with --date" if dated else ""

@@ -221,7 +221,8 @@ class Template:
         self.tails: list[frozenset[str] | None] = []
         self.prompts: dict[tuple[Any, ...], str] = {}
         tree = env.parse(source)
-        self.variables = {n.name for n in tree.find_all(nodes.Name) if n.ctx == "load"}
+        names = list(tree.find_all(nodes.Name))
+        self.variables = {n.name for n in names if n.ctx == "load"} - {n.name for n in names if n.ctx != "load"}
         loops = list(self._loops(tree))
         self.tails = [_tail(tree, loop) for loop in loops]
         for k, loop in enumerate(loops):

@@ -130,6 +130,9 @@ def test_variables() -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
     for where in (str(folder), str(folder / "tokenizer_config.json")):
         assert json.loads(chat("-t", where, stdin=lines(record))[0])["text"].startswith("<bos><user>")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ eos_token }}" + TEMPLATE}))
+    assert "eos_token=TOKEN" in chat("-t", str(folder), stdin=lines(record), status=1)[1]
+    assert json.loads(chat("-t", str(folder), "--set=eos_token=null", stdin=lines(record))[0])["text"][:6] == "<user>"
     tool = {**record, "tools": [{"name": "x"}]}
     config["chat_template"] = [
         {"name": "default", "template": "D" + TEMPLATE},

@@ -276,6 +276,13 @@ def children(of: int) -> list[int]:
     return found
 
 
+def alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
 def test_stopped() -> None:
     """A signal leaves no file and no process; without its parent no worker stays."""
     t = template()
@@ -294,7 +301,7 @@ def test_stopped() -> None:
         assert p.wait(60) == status, p.stderr.read()
         p.stdin.close()
         p.stderr.close()
-        while any(os.path.exists(f"/proc/{w}") and "(Z)" not in Path(f"/proc/{w}/status").read_text() for w in workers):
+        while any(alive(w) for w in workers):
             assert time.time() < end, f"workers stay after {number}"
             time.sleep(0.05)
         assert not os.path.exists(path("stopped"))

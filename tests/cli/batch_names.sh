@@ -158,6 +158,8 @@ refused "no end of a queue" 'queue = 1000000001: 1000000000 are the most' 'queue
 refused "memory that no machine has" 'memory = 1048577T: 1048576T are the most' 'memory = 1048577T'
 refused "too little memory" 'bad: tokenize: -M: tokenize needs at least 32M (tokenize has three quarters of memory = 42M)' 'memory = 42M'
 refused "too little for one stage" 'bad: dedup: -M: --near needs at least 64M (near-cluster has three quarters of cluster.memory = 80M)' 'cluster.memory = 80M'
+refused "too little where four programs run together" \
+    'bad: dedup: -M: --near needs at least 64M (near-filter has three quarters of a 4th of memory = 256M: 4 programs' 'memory = 256M'
 refused "a length of nothing" 'bad: pack: --length 0: expected 1 to' 'pack = --length 0'
 refused "bands of nothing" 'bad: dedup: --bands must be from 1' 'dedup = --near --bands 0'
 refused "a bucket without end" 'bad: decompose: --buckets 99999999999: a length must be from' 'decompose = --buckets 99999999999'

@@ -5,6 +5,7 @@ same files.
 """
 import os
 import random
+import re
 import shutil
 
 from ways import BIG, Bad, MEMORY, Way, option, writes
@@ -44,6 +45,12 @@ def flow(step):
             return None
         return "mix" if mix else "shuffle"
     return None
+
+
+def same_rejects(parts, base):
+    """Whether the lines are the same, but that a share which begins within a file does not know the number of a line."""
+    return len(parts) == len(base) and all(
+        x == y or (b'"line":null' in x and x == re.sub(b'"line":[0-9]+', b'"line":null', y, count=1)) for x, y in zip(parts, base))
 
 
 class Refused(Exception):
@@ -142,7 +149,7 @@ class Parts(Way):
         parts, base = ["%s/%d.%d%s" % (self.name, k, i, name) for i in range(n)], "base/%d%s" % (k, name)
         if name == ".held":
             self.check(k, parts, base)
-        elif b"".join(open(p, "rb").read() for p in parts) != open(base, "rb").read():
+        elif not same_rejects([line for p in parts for line in open(p, "rb")], list(open(base, "rb"))):
             raise Bad("bytes", "%s and those of %d parts differ" % (base, n))
 
     def stages(self, k, step, how):

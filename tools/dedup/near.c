@@ -400,10 +400,10 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
     struct dedup_io io = {.ctx = ctx};
     const uint64_t in_flight = ctx->common.memory / 4; /* for batches and their sets */
     char keep[1024];
+    int rc = keep_text(o, keep, sizeof keep, err);
     struct slu_near_cfg cfg = config(&io, keep);
     struct slu_near *x = NULL;
     struct slu_flow_report r;
-    int rc = keep_text(o, keep, sizeof keep, err);
 
     cfg.against = o->against;
     cfg.save_index = o->save_index;

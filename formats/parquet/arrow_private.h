@@ -9,6 +9,7 @@
 #include <arrow/status.h>
 #include <arrow/util/io_util.h>
 #include <parquet/exception.h>
+#include <parquet/metadata.h>
 #include <parquet/properties.h>
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 extern "C" {
 #include "formats/parquet/parquet.h"
@@ -124,6 +126,26 @@ class slu_arrow_pool final : public arrow::MemoryPool
     std::atomic<uint64_t> now{0};
     uint64_t asked = 0; /* the refused size; only one thread uses a reader at a time */
     bool no_memory = false;
+};
+
+/* The column that has a field. */
+struct slu_arrow_column {
+    int index;       /* of the leaf column; -1: not wanted, or missing */
+    int16_t max_def; /* definition level of a value that is not null */
+    bool is_signed;  /* for integers */
+    bool is_number;  /* for the score */
+};
+
+struct slu_parquet_file {
+    std::string name;
+    uint64_t size_byte = 0;
+    std::shared_ptr<arrow::io::RandomAccessFile> source;
+    std::shared_ptr<parquet::FileMetaData> meta;
+    struct slu_arrow_column column[SLU_FIELDS];
+    std::string field[SLU_FIELDS];
+    unsigned missing = 0;      /* bit 1 << f: column f is wanted, and does not exist */
+    std::vector<uint64_t> row; /* first row of each row group; and the end */
+    std::vector<uint64_t> place; /* of each row group (parquet.h) */
 };
 
 /* The functions of struct slu_parquet. */

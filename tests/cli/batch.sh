@@ -60,11 +60,11 @@ mv in/4.jsonl away
 status "an input that is gone" 1 sluice-batch resume set --local 2
 check "one line says which" grep -q '^sluice-batch: in/4.jsonl: gone' err
 mv away in/4.jsonl
-mkdir -p set/work/pack.phases/count.1-of-4
+mkdir -p set/work/pack.stages/count.1-of-4
 status "a part that fails, the last one of three joined by pipes" 1 sluice-batch resume set --local 2
-check "its last message is shown" grep -q 'logs/near-filter.1.log: pack: .*pack.phases/count.1-of-4' err
+check "its last message is shown" grep -q 'logs/near-filter.1.log: pack: .*pack.stages/count.1-of-4' err
 check "with its status" grep -q 'near-filter part 1 on .*: exit status 1' err
-rmdir set/work/pack.phases/count.1-of-4
+rmdir set/work/pack.stages/count.1-of-4
 status "resume" 0 sluice-batch resume set --local 2
 same "resume: the same bytes" "$good" "$(sha_tree set/shards)"
 sluice-batch clean set >/dev/null
@@ -88,8 +88,8 @@ if [ -n "$MORE" ]; then
     done <stages
     check "keep = needed: every part, also again" test ! -e lean-failed
     same "keep = needed: the same bytes" "$good" "$(sha_tree lean/shards)"
-    same "  near: the sets of n-grams go when clusters are known" "exact.phases/group.N near.phases/cluster pack.phases/count.N tokenize/N " "$(cat left-near-filter)"
-    same "  pack: the counts go when every part is scattered" "pack.phases/plan pack.phases/scatter.N shuffle.phases/scatter.N " "$(cat left-pack-gather)"
+    same "  near: the sets of n-grams go when clusters are known" "exact.stages/group.N near.stages/cluster pack.stages/count.N tokenize/N " "$(cat left-near-filter)"
+    same "  pack: the counts go when every part is scattered" "pack.stages/plan pack.stages/scatter.N shuffle.stages/scatter.N " "$(cat left-pack-gather)"
     empty "  in the end nothing is left" "$(cat left-report)"
     printf '%s\n' 'input = in/1.jsonl.zst' 'parts = 2' 'tokenize = --id-field id' 'decompose = --min 64 --max 1024 --label-token' \
         'pack =' 'shuffle = --format wds' 'keep = needed' >lean-recipe

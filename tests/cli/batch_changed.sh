@@ -73,11 +73,11 @@ files scripted >after
 check "  and touches nothing" cmp -s before after
 status "  its script" 0 shell 'sh script'
 same "  makes the bytes" "$(result fresh-buckets)" "$(result scripted)"
-mkdir -p set/stream set/work/pack.phases
-echo mine | tee set/stream/notes set/stream/0.tks.old set/work/pack.phases/plan.txt set/logs/mine.log >/dev/null
+mkdir -p set/stream set/work/pack.stages
+echo mine | tee set/stream/notes set/stream/0.tks.old set/work/pack.stages/plan.txt set/logs/mine.log >/dev/null
 status "back to the first buckets" 0 sluice-batch --local 2 buckets set
 same "  its bytes" "$(result fresh-buckets)" "$(result set)"
-same "  files of the user stay" "mine mine mine mine" "$(cat set/stream/notes set/stream/0.tks.old set/work/pack.phases/plan.txt set/logs/mine.log | paste -sd ' ')"
+same "  files of the user stay" "mine mine mine mine" "$(cat set/stream/notes set/stream/0.tks.old set/work/pack.stages/plan.txt set/logs/mine.log | paste -sd ' ')"
 echo mine >set/shards/notes
 status "a file of the user among the shards" 1 sluice-batch --local 2 small set
 check "  is named" grep -q 'set/shards: files are in it that sluice-batch did not make; move them away' err

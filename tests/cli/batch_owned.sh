@@ -27,8 +27,8 @@ foreign() { # WHAT OUT [COMMAND...]: OUT, and mine where links lead to it, is re
         check "$who: $c: nothing is touched" cmp -s before after
     done
 }
-mkdir mine mine/work mine/work/near.phases
-echo precious | tee mine/a mine/work/0.tks mine/work/near.phases/sign.0-of-2 mine/report.json >/dev/null
+mkdir mine mine/work mine/work/near.stages
+echo precious | tee mine/a mine/work/0.tks mine/work/near.stages/sign.0-of-2 mine/report.json >/dev/null
 mkdir state work report dot link marked
 mkdir state/state
 echo '{}' >state/state/terraform.tfstate
@@ -61,7 +61,7 @@ check "  and makes all" test "$(inspect --json old/stream/*.tks | grep -c checks
 
 # Links in our own folder.
 for f in state logs stats work stream recipe report.json state/tokenize logs/tokenize.0.log stats/tokenize.0.json \
-    work/tokenize work/pack.phases state/lock; do
+    work/tokenize work/pack.stages state/lock; do
     rm -rf ours
     sluice-batch init recipe ours >/dev/null
     case $f in stats/*) sluice-batch task ours tokenize 1 ;; esac
@@ -87,20 +87,20 @@ status "whole" 0 sluice-batch --local 2 recipe whole
 for r in recipe needed; do
     rm -rf ours
     sluice-batch init $r ours >/dev/null
-    mkdir -p ours/work/mine ours/work/tokenize ours/work/exact.phases ours/work/pack.phases
-    echo precious | tee ours/work/mine/0.tks ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.phases/sign.txt \
-        ours/.sluice-mine.tmp ours/state/.hidden ours/work/exact.phases/.sluice-0123x.tmp >/dev/null
+    mkdir -p ours/work/mine ours/work/tokenize ours/work/exact.stages ours/work/pack.stages
+    echo precious | tee ours/work/mine/0.tks ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.stages/sign.txt \
+        ours/.sluice-mine.tmp ours/state/.hidden ours/work/exact.stages/.sluice-0123x.tmp >/dev/null
     ln -s "$PWD/mine/a" ours/work/tokenize/7.tks
-    ln -s "$PWD/mine" ours/work/pack.phases/scatter.5-of-7
+    ln -s "$PWD/mine" ours/work/pack.stages/scatter.5-of-7
     echo killed >ours/work/tokenize/.sluice-0123456789abcdef.tmp
-    all ours/work/mine ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.phases/sign.txt ours/.sluice-mine.tmp \
-        ours/state/.hidden ours/work/exact.phases/.sluice-0123x.tmp ours/work/tokenize/7.tks ours/work/pack.phases/scatter.5-of-7 mine >before
+    all ours/work/mine ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.stages/sign.txt ours/.sluice-mine.tmp \
+        ours/state/.hidden ours/work/exact.stages/.sluice-0123x.tmp ours/work/tokenize/7.tks ours/work/pack.stages/scatter.5-of-7 mine >before
     status "$r: whole, with files of others" 0 sluice-batch --local 2 $r ours
     same "$r: the same stream" "$(sha whole/stream/*.tks)" "$(sha ours/stream/*.tks)"
     status "$r: clean" 0 sluice-batch clean ours
     check "$r: clean lists the files that stay" grep -q '/ours/work: left, ' out
-    all ours/work/mine ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.phases/sign.txt ours/.sluice-mine.tmp \
-        ours/state/.hidden ours/work/exact.phases/.sluice-0123x.tmp ours/work/tokenize/7.tks ours/work/pack.phases/scatter.5-of-7 mine >after
+    all ours/work/mine ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.stages/sign.txt ours/.sluice-mine.tmp \
+        ours/state/.hidden ours/work/exact.stages/.sluice-0123x.tmp ours/work/tokenize/7.tks ours/work/pack.stages/scatter.5-of-7 mine >after
     check "$r: files of others are unchanged" cmp -s before after
     same "$r: nothing else is left" 8 "$(find ours/work ! -type d | wc -l)"
 done

@@ -121,7 +121,7 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
     if (few)
         c = c " --ranges " n
     if (stage[r] != "-")
-        c = c " --stage " stage[r] " --work \"$OUT/work/" step[r] ".phases\""
+        c = c " --stage " stage[r] " --work \"$OUT/work/" step[r] ".stages\""
     if (step[r] == "tokenize")
         c = c ("tokenizer" in value ? " -t " quoted(value["tokenizer"]) : "") " --files-from \"$OUT/state/inputs\""
     if (to == "set")

@@ -45,6 +45,6 @@ END {
             need(r, before[step[r]] SUBSEP "-", before[step[r]], "[0-9]+\\.tks")
         m = split(files[step[r], stage[r]], list, ",")
         for (i = 1; i <= m; i++)
-            need(r, step[r] SUBSEP list[i], step[r] ".phases", list[i] "\\(\\.[0-9]+-of-[0-9]+\\)?")
+            need(r, step[r] SUBSEP list[i], step[r] ".stages", list[i] "\\(\\.[0-9]+-of-[0-9]+\\)?")
     }
 }

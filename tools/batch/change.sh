@@ -102,10 +102,10 @@ forget() {
 remove_file() { [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1"; }
 forget_stage() {
     [ "$new" = 1 ] || return 0
-    [ "$phase" = - ] || remove_made "$step.phases" "$phase$in_parts"
+    [ "$phase" = - ] || remove_made "$step.stages" "$phase$in_parts"
     case $to in
     set)
-        remove_made "$step.phases" "$set_names"
+        remove_made "$step.stages" "$set_names"
         remove_set
         ;;
     stream | work/*) rmdir "$OUT/$to" 2>/dev/null || : ;;

@@ -23,7 +23,7 @@ prune() {
             if (!((step (f[2] == "-" ? "" : "-" f[2])) in on))
                 continue
             kept[i] = 1
-            if (f[2] != "-") print step ".phases"
+            if (f[2] != "-") print step ".stages"
             if (f[4] == "reads") print before
             m = split(f[6], files, ",")
             for (j = 1; j <= m; j++)
@@ -40,12 +40,12 @@ prune() {
     done
     # Removes the files of stages that no stage from this one on reads.
     printf '%s\n' "$wanted" | while read -r mark step s; do
-        [ "$mark $s" = "- -" ] || [ "$mark" != - ] || remove_made "$step.phases" "$s$in_parts"
+        [ "$mark $s" = "- -" ] || [ "$mark" != - ] || remove_made "$step.stages" "$s$in_parts"
     done
 }
 # The folders in OUT/work.
-work_folders() { steps | sed 'p; s/$/.phases/' && echo report.phases; }
-# Regular expressions of names in OUT/work/STEP.phases: what may stand behind a stage's name; what a set's stages write
+work_folders() { steps | sed 'p; s/$/.stages/' && echo report.stages; }
+# Regular expressions of names in OUT/work/STEP.stages: what may stand behind a stage's name; what a set's stages write
 # besides.
 in_parts='\(\.[0-9]+-of-[0-9]+\)?'
 set_names='\(rows\|shards\)\(\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\)?\|shards\.lock'
@@ -55,8 +55,8 @@ remove_made() {
     d=$OUT/work/$1
     [ -d "$d" ] && [ ! -h "$d" ] && [ ! -h "$OUT/work" ] || return 0
     case $1 in
-    *.phases)
-        names="$(flows | awk -v s="${1%.phases}" '$1 == s { printf "%s%s", sep, $2; sep = "\\|" }')"
+    *.stages)
+        names="$(flows | awk -v s="${1%.stages}" '$1 == s { printf "%s%s", sep, $2; sep = "\\|" }')"
         names="\($names\)$in_parts\|$set_names"
         ;;
     *) names='[0-9]+\.tks\(\.manifest\.json\)?' ;;

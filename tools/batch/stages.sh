@@ -83,7 +83,7 @@ folders() {
 }
 folder() { [ -d "$1" ] && [ "$runner" = command ] || "$runner" mkdir -p "$1"; }
 folders_of_stage() {
-    [ "$phase" = - ] || folder "$OUT/work/$step.phases"
+    [ "$phase" = - ] || folder "$OUT/work/$step.stages"
     case $to in stream | work/*) folder "$OUT/$to" ;; esac
 }
 # perform RUNNER TASK I: calls RUNNER with the command line of each stage of a task's part. $stdin is the standard input

@@ -124,7 +124,7 @@ show() {
 show_piped() { if [ "$to" = pipe ]; then show "$@" | sed 's/$/|/'; else show "$@"; fi; }
 # free_of_links: checks that no file that a stage of the task writes is a link.
 free_of_links() {
-    for f in "logs/$stage.$((base + i)).log" "stats/$stage.$((base + i)).json" "work/$step" "work/$step.phases"; do
+    for f in "logs/$stage.$((base + i)).log" "stats/$stage.$((base + i)).json" "work/$step" "work/$step.stages"; do
         no_link "$OUT/$f"
     done
 }

@@ -114,7 +114,8 @@ SLU_MUST_USE int slu_shard_dir_begin_part(const char *dir,
 /* Checks that the mark is head; SLU_EOF if there is no mark, but a finished set. */
 SLU_MUST_USE int slu_shard_dir_check_part(const char *dir, const struct slu_buf *head,
                                           struct slu_err *err);
-/* Locks dir for the join, and checks the mark like slu_shard_dir_check_part. */
+/* Locks dir for the join, and checks the mark like slu_shard_dir_check_part. Waits for
+ * another join; SLU_E_MISMATCH while parts are written. */
 SLU_MUST_USE int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head,
                                           int *lock, struct slu_err *err);
 /* Marks a finished set as unfinished again. */

@@ -38,6 +38,24 @@ static int take(int fd, int how, const char *dir, struct slu_err *err)
         dir);
 }
 
+/* Locks fd for this process alone. Waits for another join of the set, which holds the
+ * lock alone too; if parts share it, another look follows, because a join that makes
+ * this test shares it for a moment. */
+static int take_alone(int fd, const char *dir, struct slu_err *err)
+{
+    enum { LOOKS = 20, PAUSE_US = 10000 };
+
+    for (int i = 1;; i++) {
+        int rc = take(fd, LOCK_EX | LOCK_NB, dir, i < LOOKS ? NULL : err);
+        if (!rc || i == LOOKS)
+            return rc;
+        if (take(fd, LOCK_SH | LOCK_NB, dir, NULL))
+            return take(fd, LOCK_EX, dir, err);
+        (void)flock(fd, LOCK_UN);
+        usleep(PAUSE_US);
+    }
+}
+
 /* Whether dir has only files without final names, which killed processes leave. */
 static int is_empty(const char *dir, bool *empty, struct slu_err *err)
 {
@@ -179,7 +197,7 @@ int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head, int *l
     int rc = open_folder(dir, lock, err);
 
     if (!rc)
-        rc = take(*lock, LOCK_EX | LOCK_NB, dir, err);
+        rc = take_alone(*lock, dir, err);
     return rc ? rc : slu_shard_dir_check_part(dir, head, err);
 }
 

@@ -38,9 +38,9 @@ static int take(int fd, int how, const char *dir, struct slu_err *err)
         dir);
 }
 
-/* Locks fd for this process alone. Waits for another join of the set, which holds the
- * lock alone too; if parts share it, another look follows, because a join that makes
- * this test shares it for a moment. */
+/* Locks fd for this process alone. If another join holds the lock, waits for it. If the
+ * lock is shared, parts are being written, or another join is inside this loop and
+ * shares the lock for a moment; so the lock is tried LOOKS times before this fails. */
 static int take_alone(int fd, const char *dir, struct slu_err *err)
 {
     enum { LOOKS = 20, PAUSE_US = 10000 };

@@ -413,10 +413,50 @@ static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
                  s->n_lower > 1 ? ", ..." : "");
 }
 
+/* `seg`: what documents have whose record and source say nothing else. */
+static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
+                  struct slu_names *names, const struct slu_seg *seg,
+                  struct outputs *out, struct slu_ingest_stat *stat,
+                  struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    struct slu_ingest_cfg cfg = {
+        .tokenizer = tokenizer,
+        .sources = &o->sources,
+        .format = slu_input_format_named(formats[o->format]),
+        .names = names,
+        .optional = 1U << SLU_FIELD_SCORE |
+                    (unsigned)(o->domain_from || seg->domain != SLU_NO_DOMAIN)
+                        << SLU_FIELD_DOMAIN,
+        .seg = *seg,
+        .bos = o->bos,
+        .eos = !o->no_eos,
+        .sample = o->sample,
+        .holdout = o->holdout > 0 ? o->holdout : 0,
+        .max_tok = o->max_tokens,
+        .seed = ctx->common.seed,
+        .skip_bad = o->on_error == ON_SKIP,
+        .skip_missing =
+            (o->on_missing == ON_NONE ? o->on_error : o->on_missing) == ON_SKIP,
+        .null_is_missing = o->on_missing != ON_NONE,
+        .out = out->main,
+        .holdout_out = out->holdout,
+        .rejects = out->rejects,
+        .memory_byte = ctx->common.memory,
+        .tmpdir = ctx->common.tmpdir,
+        .n_threads = (unsigned)ctx->common.threads,
+        .ctx = ctx,
+        .progress = progress,
+        .source_done = source_done,
+        .source_broken = source_broken,
+    };
+    memcpy(cfg.field, o->field, sizeof cfg.field);
+    return slu_ingest(&cfg, &ctx->ledger, stat, err);
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct tokenize_opts *o = ctx->opts;
-    const struct slu_sources *sources = &o->sources;
     struct slu_tokenizer *tokenizer = NULL;
     struct slu_names *names = NULL;
     struct slu_header h;
@@ -432,7 +472,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = find_sources(ctx, err);
     if (!rc)
-        warn_left_out(ctx, sources);
+        warn_left_out(ctx, &o->sources);
     if (!rc)
         rc = tokenize_check_paths(ctx, err);
     if (!rc)
@@ -450,39 +490,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_timing(ctx, "documents");
-    if (!rc) {
-        struct slu_ingest_cfg cfg = {
-            .tokenizer = tokenizer,
-            .sources = sources,
-            .format = slu_input_format_named(formats[o->format]),
-            .names = names,
-            .optional = 1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || domain)
-                                                    << SLU_FIELD_DOMAIN,
-            .seg = seg,
-            .bos = o->bos,
-            .eos = !o->no_eos,
-            .sample = o->sample,
-            .holdout = o->holdout > 0 ? o->holdout : 0,
-            .max_tok = o->max_tokens,
-            .seed = ctx->common.seed,
-            .skip_bad = o->on_error == ON_SKIP,
-            .skip_missing =
-                (o->on_missing == ON_NONE ? o->on_error : o->on_missing) == ON_SKIP,
-            .null_is_missing = o->on_missing != ON_NONE,
-            .out = out.main,
-            .holdout_out = out.holdout,
-            .rejects = out.rejects,
-            .memory_byte = ctx->common.memory,
-            .tmpdir = ctx->common.tmpdir,
-            .n_threads = (unsigned)ctx->common.threads,
-            .ctx = ctx,
-            .progress = progress,
-            .source_done = source_done,
-            .source_broken = source_broken,
-        };
-        memcpy(cfg.field, o->field, sizeof cfg.field);
-        rc = slu_ingest(&cfg, &ctx->ledger, &stat, err);
-    }
+    if (!rc)
+        rc = ingest(ctx, tokenizer, names, &seg, &out, &stat, err);
     if (!rc)
         rc = tokenize_check_fields(ctx, &stat, err);
     if (!rc)
@@ -490,7 +499,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc) {
         report(ctx, &stat);
         report_text(ctx, &stat, names);
-        report_choice(ctx, &stat, sources);
+        report_choice(ctx, &stat, &o->sources);
     }
     slu_domains_release(&stat.domains);
     slu_writer_abort(out.main);

@@ -7,6 +7,8 @@
 #   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
 
 VERSION := 0.2.0
+# A release that changes or removes a function or a struct of lib/public has the next number (sluice(3)).
+SOVERSION := 0
 O       ?= build
 CUDA    ?= auto
 ARROW   ?= auto
@@ -46,6 +48,7 @@ PKG_LIBS   := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 CPPFLAGS_ALL = -I. -D_GNU_SOURCE -DSLU_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(CPPFLAGS)
 CFLAGS_ALL   = -std=gnu11 -pthread $(OPT) $(WARN) $(CWARN) $(SANFLAGS) $(CFLAGS)
 CXXFLAGS_ALL = -std=c++17 -pthread -fno-rtti $(OPT) $(WARN) $(SANFLAGS) $(CXXFLAGS)
+PIC          = -fPIC -fno-semantic-interposition
 LDLIBS_ALL   = $(PKG_LIBS) $(CUDA_LIBS) -lm -pthread $(LDLIBS)
 ifneq ($(SAN),)
 SANFLAGS := -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -123,6 +126,8 @@ endif
 # tools/NAME/ is the program NAME; tools/cli/ is in every program.
 PROGRAM_OBJ = $(patsubst %.c,$O/%.o,$(sort $(wildcard tools/$1/*.c)))
 LIB_OBJ    := $(LIB_C:%.c=$O/%.o) $(LIB_CC:%.cc=$O/%.o) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
+LIB_LO     := $(LIB_C:%.c=$O/%.lo) $(LIB_CC:%.cc=$O/%.lo) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
+LIB_SO     := $O/libsluice.so.$(SOVERSION)
 COMMON_OBJ := $(call PROGRAM_OBJ,cli)
 BIN        := $(PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
@@ -135,11 +140,16 @@ SCRIPT_BIN := $(SCRIPTS:tools/batch/%=$O/bin/$(PROGRAM_PREFIX)%)
 SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%)
 
 programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO))
-lib: $O/libsluice.a
+lib: $O/libsluice.a $(LIB_SO)
 
 $O/libsluice.a: $(LIB_OBJ)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
+
+# For other people's programs. Ours take the archive: they also call functions that are not public.
+$(LIB_SO): $(LIB_LO) lib/libsluice.map
+	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=lib/libsluice.map \
+	    -Wl,-Bsymbolic-functions -o $@ $(LIB_LO) $(LDLIBS_ALL)
 
 $(foreach p,$(PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(call PROGRAM_OBJ,$p)))
 $(BIN): $(COMMON_OBJ) $O/libsluice.a
@@ -164,6 +174,14 @@ $O/%.o: %.c $O/flags
 $O/%.o: %.cc $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$O/%.lo: %.c $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(SIMD_FLAGS) $(PIC) -MMD -MP -MF $@.d -c -o $@ $<
+
+$O/%.lo: %.cc $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(PIC) -MMD -MP -MF $@.d -c -o $@ $<
 
 $O/%.o: %.S $O/flags
 	@mkdir -p $(@D)
@@ -194,8 +212,8 @@ $O/arrow/flags: force
 $O/source_id.h: $(sort $(wildcard $(foreach d,base stream token,lib/$d/*.[ch] lib/$d/*.cc) lib/token/builtin/*))
 	@mkdir -p $(@D)
 	$(Q)printf '#define SLU_SOURCE_ID "%s"\n' "$$(cat $^ | sha256sum | cut -c 1-32)" > $@
-$O/lib/token/compiled.o: CPPFLAGS_ALL += -include $O/source_id.h
-$O/lib/token/compiled.o: $O/source_id.h
+$O/lib/token/compiled.o $O/lib/token/compiled.lo: CPPFLAGS_ALL += -include $O/source_id.h
+$O/lib/token/compiled.o $O/lib/token/compiled.lo: $O/source_id.h
 
 # Objects are made again when the compiler or its flags change.
 FLAGS_NOW := $(CC) $(CXX) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CXXFLAGS_ALL) $(USE_CUDA) $(NVCCFLAGS)

@@ -1,11 +1,13 @@
 # Targets that install and package; included by the Makefile.
 
 MAN1  := $(wildcard man/*.1)
+MAN3  := $(wildcard man/*.3)
 MAN57 := $(wildcard man/*.5 man/*.7)
 PUBLIC_H := $(shell grep -v "^\#" lib/public)
 ROOT   = $(DESTDIR)$(PREFIX)
 BINDIR = $(ROOT)/bin
-LIBDIR = $(ROOT)/lib
+LIBSUB ?= lib
+LIBDIR = $(ROOT)/$(LIBSUB)
 INCDIR = $(ROOT)/include/sluice
 MANDIR = $(ROOT)/share/man
 SHAREDIR = $(ROOT)/share/sluice
@@ -15,17 +17,31 @@ DOCS := $(wildcard formats/*.md) tests/props/tokstream.py
 BASHDIR = $(ROOT)/share/bash-completion/completions
 ZSHDIR  = $(ROOT)/share/zsh/site-functions
 FISHDIR = $(ROOT)/share/fish/vendor_completions.d
-PCFILE = $(LIBDIR)/pkgconfig/sluice.pc
+PCDIR  = $(LIBDIR)/pkgconfig
 COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS))
 
-install: install-programs lib
-	install -d '$(LIBDIR)/pkgconfig' '$(INCDIR)'
-	install -m 644 $O/libsluice.a '$(LIBDIR)'
+install: install-programs install-library
 	if [ -e '$(PARQUET_SO)' ]; then install -m 755 '$(PARQUET_SO)' '$(LIBDIR)'; fi
+
+# The library, its headers and the pages on it. sluice-static.pc is for programs that take the archive.
+install-library: lib
+	install -d '$(PCDIR)' '$(INCDIR)' '$(MANDIR)/man3'
+	install -m 644 $O/libsluice.a $(LIB_SO) '$(LIBDIR)'
+	ln -sf '$(notdir $(LIB_SO))' '$(LIBDIR)/libsluice.so'
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
 	tests/headers -all > '$(INCDIR)/sluice.h'
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
-	chmod 644 '$(PCFILE)'
+	for p in sluice sluice-static; do \
+	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBSUB@|$(LIBSUB)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' \
+	        -e 's|@CUDA_LIBS@|$(CUDA_LIBS)|' lib/$$p.pc.in > "$(PCDIR)/$$p.pc" || exit 1; chmod 644 "$(PCDIR)/$$p.pc"; done
+	install -m 644 $(MAN3) '$(MANDIR)/man3'
+ifeq ($(DESTDIR),)
+	-[ "$$(id -u)" != 0 ] || ldconfig
+endif
+
+# An installed library for the examples of its manual pages.
+installed: lib
+	@rm -rf '$O/installed'
+	@$(MAKE) --no-print-directory install-library DESTDIR='$(abspath $O/installed)' PREFIX=/usr > '$O/installed.log' 2>&1 || { cat '$O/installed.log'; exit 1; }
 
 install-programs: programs
 	install -d '$(BINDIR)' '$(SHAREDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
@@ -41,7 +57,8 @@ install-programs: programs
 	PROGRAM_PREFIX='$(PROGRAM_PREFIX)' packaging/completion '$(ROOT)' $(COMMANDS)
 
 uninstall:
-	rm -f '$(BINDIR)/sluice' '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
+	rm -f '$(BINDIR)/sluice' $(addprefix '$(LIBDIR)'/,libsluice.a libsluice.so $(notdir $(LIB_SO)) libsluice-parquet.so)
+	rm -f $(addprefix '$(PCDIR)'/,sluice.pc sluice-static.pc) $(addprefix '$(MANDIR)'/man3/,$(notdir $(MAN3)))
 	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(COMMANDS)) $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
 	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
 	for n in sluice $(addprefix $(PROGRAM_PREFIX),$(COMMANDS)); do \
@@ -92,4 +109,4 @@ check-packages: programs
 #H make wheel        the same programs and the Python package as one wheel, build/sluice-VERSION-*.whl
 #H make check-packages  the archive and the wheel, installed and removed; FULL=1: in a bare Debian too
 
-.PHONY: check-packages install install-programs uninstall dist static dist-static wheel
+.PHONY: check-packages install install-programs install-library installed uninstall dist static dist-static wheel

@@ -139,14 +139,14 @@ bench-plan: $O/bench/plan
 bench-kernels: $O/gpu/bench-kernels
 	@$O/gpu/bench-kernels $(ARGS)
 
-check: programs $(UNIT) $(SHIM) $(FAKE_BIN)
+check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
 
 # The tests that check leaves out or shortens; .ci/run runs both.
 check-more: programs $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) tests/check more
 
-check-full: programs $(UNIT) $(SHIM) $(FAKE_BIN)
+check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
 	@$(MAKE) --no-print-directory check-emu FULL=1
 	@$(MAKE) --no-print-directory check-packages FULL=1

@@ -99,7 +99,7 @@ def main():
         have = set(re.findall(r'(?m)^\.Sh "?(.*?)"?\s*$', source))
         lacking = [s for s in SECTIONS if s not in have]
         result(not lacking, page + " has its sections", "lacks " + ", ".join(lacking))
-    for page in sorted(glob.glob("man/*.[157]")):
+    for page in sorted(glob.glob("man/*.[1357]")):
         name = os.path.basename(page).rsplit(".", 1)[0]
         source = open(page).read()
         result(re.search(r"(?m)^\.Nm " + re.escape(name) + r"\b", source), page + " names itself", ".Nm is not " + name)

@@ -7,7 +7,7 @@
 #   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
 
 VERSION := 0.2.0
-# A release that changes or removes a function or a struct of lib/public has the next number (sluice(3)).
+# A release that changes or removes a function or a struct of lib/public has the next number (libsluice(3)).
 SOVERSION := 0
 O       ?= build
 CUDA    ?= auto

@@ -51,8 +51,8 @@ BEGIN {
     sub(/^(usage:|      ) /, "", line)
     if (line ~ "^" program " ")
         sub(/   +.*/, "", line) # what the line does
-    if (line ~ /(FILE ?\|? ?DIR|STREAM|REPORT) ?\.\.\./)
-        operand = program == "tokenize" ? text : ids
+    if (line ~ /(FILE ?\|? ?DIR|\[FILE|STREAM|REPORT) ?\.\.\./)
+        operand = program ~ /^(tokenize|sluice-chat)$/ ? text : ids
     commands_of(line)
 }
 function commands_of(line,    i, m, word) {

@@ -18,7 +18,9 @@ BASHDIR = $(ROOT)/share/bash-completion/completions
 ZSHDIR  = $(ROOT)/share/zsh/site-functions
 FISHDIR = $(ROOT)/share/fish/vendor_completions.d
 PCDIR  = $(LIBDIR)/pkgconfig
-COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS))
+COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS)) sluice-chat
+# sluice-chat is a program in Python; the package is installed for it alone.
+PYTHONDIR = $(SHAREDIR)/python/sluice
 
 install: install-programs install-library
 	if [ -e '$(PARQUET_SO)' ]; then install -m 755 '$(PARQUET_SO)' '$(LIBDIR)'; fi
@@ -49,6 +51,9 @@ install-programs: programs
 	install -m 755 $(SCRIPT_BIN) '$(BINDIR)'
 	sed -e 's|@PROGRAM_PREFIX@|$(PROGRAM_PREFIX)|' -e 's|@PROGRAMS@|$(COMMANDS)|' tools/sluice/sluice > '$(BINDIR)/sluice'
 	chmod 755 '$(BINDIR)/sluice'
+	install -m 755 tools/sluice/sluice-chat '$(BINDIR)/$(PROGRAM_PREFIX)sluice-chat'
+	install -d '$(PYTHONDIR)'
+	install -m 644 python/sluice/*.py '$(PYTHONDIR)'
 	install -m 644 $(SHARED) '$(SHAREDIR)'
 	install -d '$(DOCDIR)'
 	install -m 644 $(DOCS) '$(DOCDIR)'

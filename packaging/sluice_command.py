@@ -6,4 +6,5 @@ import sys
 
 def main() -> None:
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sluice", "programs", "bin", "sluice")
+    os.environ.setdefault("SLUICE_PYTHON", sys.executable)  # for sluice-chat
     os.execv(program, [program, *sys.argv[1:]])

@@ -9,30 +9,43 @@
         batch["input_ids"], batch["labels"], batch["cu_seqlens"]
 
 sluice.torch.IterableDataset and sluice.grain.Source are the same for torch's and Grain's loaders;
-sluice.masks makes attention masks. These modules import what they need when they are imported.
+sluice.masks makes attention masks. Modules are imported when they are used: sluice-chat needs no NumPy.
 """
 
 from __future__ import annotations
 
-from ._base import SluiceError
-from .dataset import Bucket, Sequence, Set, open
-from .loader import Batches, Loader, state_at, step_of
-from .schedule import Schedule, Step
-from .stream import PADDING, Segments
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._base import SluiceError as SluiceError
+    from .dataset import Bucket as Bucket
+    from .dataset import Sequence as Sequence
+    from .dataset import Set as Set
+    from .dataset import open as open
+    from .loader import Batches as Batches
+    from .loader import Loader as Loader
+    from .loader import state_at as state_at
+    from .loader import step_of as step_of
+    from .schedule import Schedule as Schedule
+    from .schedule import Step as Step
+    from .stream import PADDING as PADDING
+    from .stream import Segments as Segments
 
 __version__ = "0.2.0"
-__all__ = [
-    "PADDING",
-    "Batches",
-    "Bucket",
-    "Loader",
-    "Schedule",
-    "Segments",
-    "Sequence",
-    "Set",
-    "SluiceError",
-    "Step",
-    "open",
-    "state_at",
-    "step_of",
-]
+_NAMES = {
+    "_base": "SluiceError",
+    "dataset": "Bucket Sequence Set open",
+    "loader": "Batches Loader state_at step_of",
+    "schedule": "Schedule Step",
+    "stream": "PADDING Segments",
+}
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = list(_WHERE)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    return value

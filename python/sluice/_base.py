@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import mmap
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+    Array = npt.NDArray[Any]
+else:  # sluice-chat, which takes the rest of this module, needs no NumPy
+    Array = Any
 
 _EXTRAS = {
     "zstandard": "zstd", "xxhash": "hash", "torch": "torch", "grain": "grain", "pyarrow": "parquet", "jinja2": "chat",
@@ -65,6 +67,8 @@ def wrong_size(path: str, size: int, n_byte: int) -> SluiceError:
 
 def map_file(path: str, n_byte: int | None = None) -> Array:
     """The file's bytes, mapped; SluiceError if it is not there or has not n_byte bytes."""
+    import numpy as np
+
     try:
         with open(path, "rb") as f:
             size = os.fstat(f.fileno()).st_size

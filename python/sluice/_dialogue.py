@@ -22,6 +22,7 @@ from ._template import Message, Refused, Template
 
 ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
 ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
+REJECT_TEXT_BYTE = 64 << 10  # longer lines are in base64 alone, as in tokenize
 SPECIAL = {f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
 
 
@@ -264,7 +265,9 @@ class Worker:
                     out.dropped[e.reason] += 1
                     reject = {"source": block.source, "document": byte, "line": number + 1, "byte": None}
                     reject.update(reason=e.reason, why=str(e), raw=base64.b64encode(line).decode())
-                    out.rejects.append(json.dumps(reject).encode())
+                    if e.reason != "invalid-utf8" and len(line) <= REJECT_TEXT_BYTE:
+                        reject["text"] = line.decode()
+                    out.rejects.append(json.dumps(reject, ensure_ascii=False).encode())
             byte += len(line) + 1
         return out
 

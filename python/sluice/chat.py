@@ -126,10 +126,22 @@ class Arguments(argparse.ArgumentParser):
         self.exit(2, f"sluice-chat: {message}; see sluice-chat --help\n")
 
 
+class Help(argparse.HelpFormatter):
+    """Options as the other programs show them, from whose help completion is made."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=98)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        value = "" if action.nargs == 0 else f"={action.metavar or action.dest.upper()}"
+        return "    " * (len(action.option_strings) == 1) + ", ".join(action.option_strings) + value
+
+
 def parsed(argv: list[str] | None) -> argparse.Namespace:
     p = Arguments(
-        prog="sluice-chat", add_help=False,
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=98),
+        prog="sluice-chat", usage="%(prog)s -t TOKENIZER [OPTION ...] [FILE ...]", add_help=False, formatter_class=Help,
         description="Turns dialogues (JSON lines: messages, ShareGPT, Alpaca, prompt and completion) into text by a "
         "model's chat template, with the spans of it that are trained on, for tokenize --spans-field spans.",
     )  # fmt: skip
@@ -137,14 +149,14 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     add("files", nargs="*", metavar="FILE", help="JSON lines, plain or compressed; -, the default: standard input")
     add("-t", "--tokenizer", required=True, help="the tokenizer's folder or tokenizer_config.json, or a .jinja file")
     add("--template", metavar="FILE|NAME", help="this template instead, or the tokenizer's template of this name")
-    add("--train", choices=["all", "assistant", "last"], default="assistant",
+    add("--train", choices=["all", "assistant", "last"], default="assistant", metavar="all|assistant|last",
         help="train on everything, on the assistant's messages (default), or on the last of these")  # fmt: skip
     add("--field", metavar="NAME", help="the field with the messages; default: messages, or conversations")
     add("--keep", metavar="NAMES", default="", help="fields of the record to write too, with commas between")
     add("--set", action="append", default=[], metavar="NAME=VALUE",
         help="a variable of the template, as JSON or a plain string")  # fmt: skip
     add("--date", metavar="YYYY-MM-DD", help="the day that the template is told; default: today")
-    add("--on-error", choices=["fail", "skip"], default="fail",
+    add("--on-error", choices=["fail", "skip"], default="fail", metavar="fail|skip",
         help="at a bad record: stop (default), or go on without it")  # fmt: skip
     add("--rejects", metavar="FILE", help="write bad records there, as JSON lines; implies --on-error skip")
     add("-o", "--output", metavar="FILE", help="write there instead of standard output")

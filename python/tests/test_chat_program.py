@@ -211,7 +211,7 @@ def test_errors() -> None:
         {"conversations": [{"from": "gpt"}]}, {"messages": "a"}, {"messages": [user("a"), 1]}, {"messages": None},
         {"prompt": 1, "completion": "a"}, {"instruction": "a", "output": "b", "history": [1]}, {**good, "tools": "["},
         {**good, "tools": [1]}, {**good, "tools": 1}, {**good, "chat_template_kwargs": {"messages": 1}},
-        {**good, "chat_template_kwargs": 5}, {**good, "documents": "x"},
+        {**good, "chat_template_kwargs": 5}, {**good, "documents": "x"}, {"text": "ü" * 40000}, {"text": "ü" * 4000},
     ]  # fmt: skip
     cases = [*bad.items(), *(("not-a-dialogue", lines(shape)) for shape in shapes)]
     data = b"".join(line + lines(good) for _, line in cases)
@@ -225,6 +225,8 @@ def test_errors() -> None:
         where = [row[key] for key in ("source", "line", "document", "reason")]
         assert where == ["standard input", 2 * k + 1, byte, reason], row
         assert base64.b64decode(row["raw"]) == line[:-1] and row["why"], row
+        readable = reason != "invalid-utf8" and len(line) <= 1 << 16
+        assert row.get("text") == (line[:-1].decode() if readable else None), row
         byte += len(line + lines(good))
     assert len(rejects) == len(cases)
     assert not [x for x in os.listdir(path()) if x.startswith("failed")]

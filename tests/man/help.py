@@ -27,11 +27,9 @@ def result(good, what, why=""):
 
 
 def command(program):
-    """The program's command; sluice-chat's by a Python that has NumPy. [] if it cannot be run."""
+    """The program's command. [] if it cannot be run."""
     if program == "sluice-chat":
-        pythons = [os.path.join(os.environ.get("O", "build"), "python/venv/bin/python"), sys.executable]
-        found = [p for p in pythons if os.path.exists(p) and run(p, "-c", "import numpy")[0] == 0]
-        return [found[0], "-m", "sluice.chat"] if found else []
+        return [sys.executable, "-m", "sluice.chat"]
     path = os.path.join(BIN, PREFIX + program)
     return [path] if os.path.exists(path) else []
 

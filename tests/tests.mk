@@ -152,6 +152,10 @@ check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(MAKE) --no-print-directory check-packages FULL=1
 	@$(if $(HAVE_NVCC),$(MAKE) --no-print-directory check-mutants)
 
+# libsluice.so beside that of the last release.
+check-abi: installed
+	@$(TEST_ENV) tests/abi
+
 check-unit: $(UNIT)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check units
 
@@ -336,6 +340,7 @@ help:
 #H make arrow        Parquet with the Arrow inside PyPI's pyarrow ('pip install pyarrow' before); check-arrow: and its tests
 #H make python       fetches packages for the tests of the Python package; check-python runs these tests
 #H make check-slurm  sluice-batch on a Slurm cluster made for the test (root; make deps-slurm); check-slurm-full: longer
+#H make check-abi    the shared library beside that of the last release (make deps-dev)
 #H make lint         formatting, static analysis, manual pages, shell, include direction
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
@@ -361,6 +366,6 @@ help:
 #H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
-.PHONY: check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-abi check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

@@ -31,7 +31,8 @@ struct resolver {
     bool has_stdin;
     char *special; /* see struct slu_sources */
     const struct slu_sources_cfg *cfg;
-    size_t lower; /* path of s->lower */
+    size_t lower;  /* path of s->lower */
+    size_t domain; /* of the paths that are added; 0: none */
 };
 
 static int add(struct resolver *r, const char *path, const struct stat *st,
@@ -46,6 +47,7 @@ static int add(struct resolver *r, const char *path, const struct stat *st,
     memcpy(r->s->bytes + r->s->bytes_len, path, len);
     r->e[r->n++] = (struct entry){
         .path = r->s->bytes_len,
+        .domain = r->domain,
         .size_byte = st && S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
         .regular = st && S_ISREG(st->st_mode),
     };
@@ -203,16 +205,42 @@ static int add_path(struct resolver *r, const char *path, struct slu_err *err)
     return S_ISDIR(st.st_mode) ? add_folder(r, path, err) : add(r, path, &st, err);
 }
 
+/* Appends n bytes, which are not in s->bytes, and a NUL; *at: their place. */
+static int keep(struct resolver *r, const char *p, size_t n, size_t *at,
+                struct slu_err *err)
+{
+    struct slu_sources *s = r->s;
+    int rc = slu_grow(&s->bytes, &s->bytes_cap, s->bytes_len + n + 1, 1, err);
+    if (rc)
+        return rc;
+    memcpy(s->bytes + s->bytes_len, p, n);
+    s->bytes[s->bytes_len + n] = 0;
+    *at = s->bytes_len;
+    s->bytes_len += n + 1;
+    return SLU_OK;
+}
+
 static int add_line(struct resolver *r, struct slu_buf *line, struct slu_err *err)
 {
     int rc = slu_buf_append(line, "", 1, err);
     if (rc)
         return rc;
-    const char *path = (const char *)line->data;
+    const char *path = (const char *)line->data, *tab = strchr(path, '\t');
     if (strlen(path) != line->len - 1)
         return slu_fail(err, SLU_E_FORMAT,
                         "a path has a NUL in it; give one path a line");
-    return *path ? add_path(r, path, err) : SLU_OK;
+    if (!*path || !r->cfg->list_domains)
+        return *path ? add_path(r, path, err) : SLU_OK;
+    if (!tab || !tab[1])
+        return slu_fail(err, SLU_E_FORMAT,
+                        "\"%s\": expected a domain, a tab and a path", path);
+    r->domain = 0;
+    if (tab != path)
+        rc = keep(r, path, (size_t)(tab - path), &r->domain, err);
+    if (!rc)
+        rc = add_path(r, tab + 1, err);
+    r->domain = 0;
+    return rc;
 }
 
 static int add_list(struct resolver *r, const char *list, struct slu_err *err)
@@ -310,21 +338,6 @@ static size_t common_folder(const struct resolver *r)
     return len;
 }
 
-/* Appends n bytes, which are not in s->bytes, and a NUL; *at: their place. */
-static int keep(struct resolver *r, const char *p, size_t n, size_t *at,
-                struct slu_err *err)
-{
-    struct slu_sources *s = r->s;
-    int rc = slu_grow(&s->bytes, &s->bytes_cap, s->bytes_len + n + 1, 1, err);
-    if (rc)
-        return rc;
-    memcpy(s->bytes + s->bytes_len, p, n);
-    s->bytes[s->bytes_len + n] = 0;
-    *at = s->bytes_len;
-    s->bytes_len += n + 1;
-    return SLU_OK;
-}
-
 /* Finds what "{}" stands for, as slu_sources_cfg.domain_from says: *len bytes of path,
  * which is changed and restored. left, right: the pattern before and after "{}". NULL:
  * no match. */
@@ -359,7 +372,7 @@ static const char *find_domain(const char *left, const char *right, char *path,
     return NULL;
 }
 
-/* Sets the domains from the names, which are absolute paths yet. */
+/* Sets the missing domains from the names, which are absolute paths yet. */
 static int set_domains(struct resolver *r, struct slu_err *err)
 {
     const char *pattern = r->cfg->domain_from, *hole = strstr(pattern, "{}");
@@ -371,6 +384,8 @@ static int set_domains(struct resolver *r, struct slu_err *err)
         return slu_fail_nomem(err, strlen(pattern));
     for (size_t i = 0; i < r->n && !rc; i++) {
         struct entry *e = &r->e[i];
+        if (e->domain)
+            continue;
         char *path = strdup(r->s->bytes + e->name);
         size_t len;
         const char *found = path ? find_domain(left, hole + 2, path, &len) : NULL;
@@ -378,7 +393,6 @@ static int set_domains(struct resolver *r, struct slu_err *err)
             rc = slu_fail_nomem(err, 1);
         else if (found)
             rc = keep(r, found, len, &e->domain, err);
-        r->s->n_domain += found != NULL;
         free(path);
     }
     free(left);
@@ -436,9 +450,10 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
     struct resolver r = {.s = s, .cfg = cfg};
     const char *const *path = cfg->path;
     size_t n_path = cfg->n_path;
-    int rc = SLU_OK;
+    size_t none;
 
     memset(s, 0, sizeof *s);
+    int rc = keep(&r, "", 0, &none, err); /* at 0, where no domain is */
     if (n_path == 0 && !cfg->list) {
         path = dash;
         n_path = 1;
@@ -457,7 +472,8 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
         if (!s->item)
             rc = slu_fail_nomem(err, r.n * sizeof *s->item);
     }
-    for (size_t i = 0; i < r.n && !rc; i++)
+    for (size_t i = 0; i < r.n && !rc; i++) {
+        s->n_domain += r.e[i].domain != 0;
         s->item[i] = (struct slu_source){
             .path = s->bytes + r.e[i].path,
             .name = s->bytes + r.e[i].name,
@@ -466,6 +482,7 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
             .regular = r.e[i].regular,
             .to = UINT64_MAX,
         };
+    }
     if (!rc) {
         s->base = s->first = cfg->stdin_name ? cfg->stdin_ordinal : 0;
         s->n = r.n;

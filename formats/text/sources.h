@@ -28,7 +28,7 @@ SLU_BEGIN_DECLS
 struct slu_source {
     const char *path;   /* to open; "-": standard input */
     const char *name;   /* to record */
-    const char *domain; /* NULL: its path has none */
+    const char *domain; /* that its line of the list or its path gives; NULL: none */
     uint64_t size_byte; /* as stored; 0 if not a regular file */
     bool regular;
     /* The share: records that begin in stored bytes [from, to). 0, UINT64_MAX: all. */
@@ -40,7 +40,7 @@ struct slu_sources {
     size_t n, base;
     /* the share: ordinals first … end-1; all until slu_sources_share */
     size_t first, end;
-    size_t n_domain;   /* those whose path has a domain */
+    size_t n_domain;   /* those with a domain */
     uint64_t n_hidden; /* left out: files and folders whose names begin with a dot */
     /* FIFOs, sockets and devices in folders: left out, and never opened. */
     uint64_t n_special;
@@ -54,7 +54,8 @@ struct slu_sources {
 struct slu_sources_cfg {
     const char *const *path; /* files, folders, "-" (at most once) */
     size_t n_path;
-    const char *list; /* a file with one path per line, "-": standard input; or NULL */
+    const char *list;  /* a file with one path per line, "-": standard input; or NULL */
+    bool list_domains; /* its lines are DOMAIN, a tab, PATH; an empty DOMAIN is none */
     /* Select a folder's files: those that match a glob of `include` (NULL: all) and
      * none of `exclude` (NULL: none). Globs are separated by commas. A glob with a
      * slash is matched with the path below the folder, others with the file's name. */
@@ -62,10 +63,10 @@ struct slu_sources_cfg {
     /* Returns a file's rank, from 0; unused if `include` is set. NULL: all are 0. */
     unsigned (*rank)(const char *name);
     const char *prefix; /* "PREFIX/" begins each name, with one slash; NULL: none */
-    /* Finds each file's domain in its path: the bytes that "{}" stands for if the
-     * pattern, which has one "{}", matches the end of the absolute path, from a slash
-     * on. Matches as a glob whose wildcards and "{}" match no slash; "{}" takes as many
-     * bytes as possible, at least one. NULL: none has a domain. */
+    /* Finds the domain of each file without one in its path: the bytes that "{}" stands
+     * for if the pattern, which has one "{}", matches the end of the absolute path, from
+     * a slash on. Matches as a glob whose wildcards and "{}" match no slash; "{}" takes
+     * as many bytes as possible, at least one. NULL: paths give no domain. */
     const char *domain_from;
     /* If stdin_name is set, standard input is the only source, with this name and
      * ordinal, as in a complete list of which others read the rest. */

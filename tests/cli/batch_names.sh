@@ -200,6 +200,27 @@ printf '%s\n' 'input = web' 'input = code' 'parts = 2' "tokenize = --id-field id
 status "domains by folders" 0 sluice-batch --local 2 domains domains-out
 cat domains-out/stream/*.tks | inspect --records - >records
 check "domains by folders: both" shell 'grep -q "\"web\"" records && grep -q "\"code\"" records'
+cp in/x.jsonl a:b.jsonl
+printf '%s\n' 'input.the web = web' 'input = a:b.jsonl' 'input.code.c = code/*' 'parts = 3' 'tokenize = --id-field id --source-prefix v1' >lines
+status "domains by lines" 0 sluice-batch --local 2 lines lines-out
+printf 'the web\tweb\n\ta:b.jsonl\ncode.c\tcode/a b.jsonl\n' >list
+tokenize -q --id-field id --source-prefix v1 --files-from list --list-domains -o list.tks
+same "  the records of tokenize" "$(inspect --records list.tks | sha)" "$(cat lines-out/stream/*.tks | inspect --records - | sha)"
+same "  of three domains" '"code.c" "the web" None' "$(inspect --records list.tks | "$PYTHON" -c 'import json, sys
+print(*sorted({json.dumps(d) if d else "None" for l in sys.stdin for d in [json.loads(l)["segments"][0].get("domain")]}))')"
+status "an existing folder, with another domain" 1 shell 'sed "s/^input.the web/input.code/" lines >other && sluice-batch init other lines-out'
+check "  is not changed" grep -qF 'other:1: lines-out was made from another recipe: was "input.the web = web", is "input.code = web"' err
+rm -r lines-out/state/tokenize*
+touch web/x.jsonl
+status "an input of a domain that has changed" 1 sluice-batch resume --local 1 lines-out
+check "  is named" grep -q '^sluice-batch: web/x.jsonl: not as it was' err
+printf '%s\n' 'input.web = web' 'input.code = code' 'parts = 2' 'tokenize = --id-field id' 'shuffle = --mix web=1,code=1' >mixed
+status "a mix of these domains" 0 sluice-batch init mixed mixed-out
+for bad in 'input. = web' 'tokenize = --domain all'; do
+    printf '%s\n' 'input.web = web' 'parts = 1' "$bad" >bad
+    status "$bad" 1 sluice-batch init bad refused
+    check "  names the line" grep -q '^sluice-batch: bad:3: .*input.DOMAIN' err
+done
 printf '%s\n' 'input = web' 'parts = 2' 'tokenize = --spans-field spans --domain-field domain --score-field score' 'decompose =' >fields
 status "fields that are seen in the inputs only" 0 sluice-batch init fields fields-out
 

@@ -131,6 +131,25 @@ tokenize -t bytes --part 0/2 -o l.tks a.jsonl.zst d.jsonl
 printf 'a.jsonl.zst\nd.jsonl\n' | tokenize -t bytes --part 0/2 --files-from - -o p.tks
 check "names from standard input" cmp -s l.tks p.tks
 
+# a source's domain is compared, however it is given
+mkdir web code
+cp a.jsonl.zst web
+cp -p web/a.jsonl.zst code
+for way in "--domain-from {}/*" "--list-domains --files-from list"; do
+    rm -f n.tks*
+    for d in web code; do
+        case $way in
+        *list) printf '%s\tweb/a.jsonl.zst\n' $d >list ;;
+        *) way="--domain-from {}/* $d/a.jsonl.zst" ;;
+        esac
+        want=0
+        [ $d = web ] || want=1
+        # shellcheck disable=SC2086 # words
+        status "$way: $d" $want tokenize -t bytes --part 0/1 -o n.tks $way
+    done
+    check "  names both domains" grep -q 'with the domain "web", now "code"; remove it or use -f' "$TMP/err"
+done
+
 # the tokenizer is an input
 printf 'YQ== 0\nYg== 1\n' >r.tiktoken
 if tokenize -t r.tiktoken --pattern gpt2 --no-eos --part 0/1 -o r.tks d.jsonl 2>err; then

@@ -124,9 +124,30 @@ from "3 rest rest own rest rest rest" --domain-field d --domain-default rest
 from "code code rest web web web web" --domain-from 'corpus/{}/*' --domain-default rest
 check "files that do not match: a warning only if they stay without" shell '! grep -q "matches the paths" err'
 tokenize -t bytes --domain-from 'corpus/{}/*' -o d.tks corpus 2>err
-check "  which says how many" grep -q -- "--domain-from corpus/{}/\*: matches the paths of 2 of 3 files" err
+check "  which says how many" grep -q -- "--domain-from corpus/{}/\*: 1 of 3 files have no domain" err
 (cd corpus && tokenize -t bytes --domain-from '{}/*.jsonl' -o ../e.tks web/x-1.jsonl && tokenize -t bytes --domain-from '{}/*.jsonl' -o ../f.tks "$PWD/web")
 same "the path, however the file is named" "web web web web web web web web" "$(domains e.tks) $(domains f.tks)"
+# A list with domains: colons, tabs and spaces in names, an empty domain, a folder.
+cp corpus/code/y.jsonl $'a:b\tc d.jsonl'
+printf '%s\t%s\n' 'the web' corpus/web '' corpus/top.txt a:b $'a:b\tc d.jsonl' >l
+list() {
+    wanted=$1
+    shift
+    status "--list-domains $*" 0 tokenize -t bytes --files-from l --list-domains "$@" -o d.tks
+    same "  gives" "$wanted" "$(inspect --records d.tks | "$PYTHON" -c 'import json, sys
+print(*(json.loads(l)["segments"][0].get("domain") for l in sys.stdin), sep=",")')"
+}
+list "the web,the web,the web,the web,None,a:b,a:b"
+list "own,the web,the web,the web,None,3,a:b" --domain-field d
+list "own,the web,the web,the web,top,3,a:b" --domain-field d --domain-from '{}.txt' --domain-default rest
+list "own,the web,the web,the web,rest,3,a:b" --domain-field d --domain-default rest
+status "files without a domain in the list and by the path" 0 tokenize -t bytes --files-from l --list-domains --domain-from '{}/y.*' -o d.tks
+check "  are counted" grep -q '1 of 3 files have no domain' err
+for bad in 'web' $'web\t'; do
+    echo "$bad" >bad
+    status "a line '$bad'" 1 tokenize -t bytes --files-from bad --list-domains -o x.tks
+    check "  is refused" grep -q '^tokenize: bad: "web.*": expected a domain, a tab and a path' err
+done
 F="--domain-field d --domain-from {}/*.jsonl --domain-default rest"
 # shellcheck disable=SC2086 # words
 {
@@ -142,7 +163,7 @@ same "a text that comes in parts" web "$(inspect --records long.tks | "$PYTHON" 
 print(json.loads(sys.stdin.readline())["segments"][0]["domain"])')"
 rm corpus/web/long.txt
 for bad in "--domain a --domain-field d" "--domain a --domain-from {}/*" "--domain a --domain-default b" "--domain-default b" \
-    "--domain-from web/*" "--domain-from {}/{}" "--domain-from {}/none/*"; do
+    "--list-domains" "--domain a --list-domains --files-from l" "--domain-from web/*" "--domain-from {}/{}" "--domain-from {}/none/*"; do
     # shellcheck disable=SC2086 # words
     status "$bad" 2 tokenize -t bytes $bad -o x.tks corpus
     check "  one line" one_line err

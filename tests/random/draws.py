@@ -50,7 +50,8 @@ class Draw:
             self.scores = m(0.4, "--score-field", "meta.at.all.score" if deep else "score")
             if self.domains:
                 m(0.15, "--domain-default", "code")
-        if not m(0.1, "--domain-from", self.one("{}/*", "{}.jsonl*", "{}*")):
+        listed = m(0.07, "--files-from", "list", "--list-domains")
+        if not m(0.1, "--domain-from", self.one("{}/*", "{}.jsonl*", "{}*")) and not listed:
             self.domains or m(0.2, "--domain", "web")
         m(0.1, "--source-prefix", self.one("p", "a/b"))
         self.vocab = not m(0.07, "--no-vocab")

@@ -128,7 +128,7 @@ def script(path, name, job, bad, log, folder):
     """A shell script with the corpus and the commands."""
     b = io.BytesIO()
     with tarfile.open(fileobj=b, mode="w:xz") as z:
-        for given in ("in", "side"):
+        for given in ("in", "side", "list"):
             if os.path.exists(os.path.join(folder, given)):
                 z.add(os.path.join(folder, given), given)
     with open(path, "w", encoding="utf-8") as f:

@@ -104,6 +104,8 @@ class Job:
         self.log, self.count = [], {}  # commands so far, and what there was
         self.refused, self.messages = [], []  # why steps were; what the other build says in other words
         self.inputs, self.reader = inputs.make(job["corpus"], "in")
+        with open("list", "w", encoding="utf-8") as f:  # for --list-domains
+            f.write("".join("%s\t%s\n" % (domain, i) for domain in ("the web", "") for i in self.inputs))
         if any(step["pre"] for step in job["steps"]):  # the first of the same documents
             side = dict(job["corpus"], kind="jsonl", files=1, codec=None, bad=False, bytes=min(job["corpus"]["bytes"] // 3, 60000))
             inputs.make(side, "side")

@@ -18,6 +18,7 @@ FILENAME != "-" {
     value[key] = more substr($0, length(key) + 4)
     if (key == "parts")
         n = value[key]
+    has_domains = has_domains || key ~ /^input\./
     next
 }
 {
@@ -123,7 +124,8 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
     if (stage[r] != "-")
         c = c " --stage " stage[r] " --work \"$OUT/work/" step[r] ".stages\""
     if (step[r] == "tokenize")
-        c = c ("tokenizer" in value ? " -t " quoted(value["tokenizer"]) : "") " --files-from \"$OUT/state/inputs\""
+        c = c ("tokenizer" in value ? " -t " quoted(value["tokenizer"]) : "") " --files-from \"$OUT/state/inputs\"" \
+            (has_domains ? " --list-domains" : "")
     if (to == "set")
         c = c " -o \"$OUT/shards\""
     if (to == "writes") # names of the last step's sort as numbers do

@@ -18,9 +18,9 @@ differ() {
 # change NAME: compares the new recipe with that of OUT, which the user calls NAME, and tells what is kept. With
 # --dry-run, $again has the tasks whose lines in OUT count no more; else removes what they made, and replaces the recipe.
 change() {
-    for key in input tokenizer parts seed tokenize; do
-        changed=$(differ $key)
-        [ -z "$changed" ] || die "$(at $key): $1 was made from another recipe: $changed; use another folder"
+    for key in "$inputs" tokenizer parts seed tokenize; do
+        changed=$(differ "$key")
+        [ -z "$changed" ] || die "$(at "${key%%"("*}"): $1 was made from another recipe: $changed; use another folder"
     done
     changed=$(differ "$results")
     bare_tasks "$recipe" "$scratch/flows" >"$scratch/new-tasks"

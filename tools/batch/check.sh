@@ -66,8 +66,10 @@ rehearse() {
         while read -r _ option file; do
             check_file "$option" "$file"
         done <"$scratch/files"
-        ! mixes_domains || grep -q -e '--domain' "$scratch/options.tokenize" ||
-            die "$(at shuffle): shuffle: --mix takes documents by domain, and tokenize gives them none; add --domain-field NAME there"
+        ! mixes_domains || has_domains || grep -q -e '--domain' "$scratch/options.tokenize" ||
+            die "$(at shuffle): shuffle: --mix takes documents by domain, and tokenize gives them none; add --domain-field NAME there, or give inputs their domains: input.NAME = ..."
+        [ "$step" != tokenize ] || ! has_domains || ! grep -q -e '--domain[ =]' "$scratch/options.tokenize" ||
+            die "$(at tokenize): tokenize: --domain is the domain of all inputs, and a line input.DOMAIN gives its own; use --domain-default"
         eval "set -- $(sed -n 's/^W //p' "$scratch/words")"
         [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
         "$bin/$prefix$program" -q -T 1 "$@" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {

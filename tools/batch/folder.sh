@@ -169,13 +169,18 @@ prepare() {
     [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
 replace_recipe() { cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; }
-# The list of inputs is fixed when OUT is made; files that appear later are not part of it. An existing name stands for
-# itself, whatever characters it has; any other name is a pattern.
+# Prints the list of inputs; if any has a domain, as for tokenize --list-domains. The list is fixed when OUT is made;
+# files that appear later are not part of it. An existing name stands for itself, whatever characters it has; any other
+# name is a pattern.
 expand() {
-    value input >"$scratch/patterns"
-    input=0
+    grep -E "^$inputs =" "$recipe" >"$scratch/patterns"
+    input=0 listed='%s%s\n'
+    ! has_domains || listed='%s\t%s\n'
     while IFS= read -r pattern; do
         IFS= input=$((input + 1))
+        domain=${pattern%%" = "*} pattern=${pattern#*" = "}
+        domain=${domain#input}
+        domain=${domain#.}
         [ ! -e "$pattern" ] || set -f
         for f in $pattern; do
             case $f in
@@ -184,7 +189,8 @@ expand() {
             esac
             [ -e "$f" ] || die "$(at "input $input"): input = $pattern: there is no such file"
             [ -r "$f" ] || die "$(at "input $input"): input = $pattern: $f cannot be read"
-            printf '%s\n' "$f" || exit 1
+            # shellcheck disable=SC2059 # one of the two above
+            printf "$listed" "$domain" "$f" || exit 1
         done
         unset IFS
         set +f
@@ -193,7 +199,9 @@ expand() {
 # watched: the files and folders that parts will share, and the tokenizer, each with a 0 byte behind it.
 watched() {
     t=$(sed -n 's/^tokenizer = //p' "$recipe")
-    { cat "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
+    from_list=cat
+    ! has_domains || from_list='cut -f 2-'
+    { $from_list "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
 }
 # seen: reads names as watched prints them; prints sizes and times of these files, and of those in these folders.
 seen() { xargs -0 sh -c 'exec find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort; }

@@ -45,6 +45,11 @@ $0 == "" { next }
     v = substr($0, at + 1)
     gsub(/[ \t]+$/, "", k)
     gsub(/^[ \t]+/, "", v)
+    domain = ""
+    if (k ~ /^input\./) { # all lines of inputs are one list, in their order
+        domain = substr(k, 6)
+        k = "input"
+    }
     last = k
     sub(/.*\./, "", last)
     in_words = k in program || last == "slurm"
@@ -62,6 +67,8 @@ $0 == "" { next }
         bad("unknown key \"" k "\": there is no stage or program \"" for_what "\"")
     if ((k in said) && !(last in many))
         bad(k " was given in line " said[k] " already")
+    if (domain == "." || domain ~ /\t/)
+        bad("input" domain ": expected input.DOMAIN = a file or folder")
     if (v == "" && k !~ /^(tokenize|decompose|pack|shuffle)$/)
         bad(k " has no value")
     if ((k == "parts" || last == "threads" || k == "queue") && v !~ /^[1-9][0-9]*$/)
@@ -98,7 +105,7 @@ $0 == "" { next }
     }
     said[k] = NR
     where = where (k == "dedup" ? m : k) " " NR "\n"
-    text[k] = text[k] k " = " v "\n"
+    text[k] = text[k] k domain " = " v "\n"
     if (!(k in known))
         special[++n_special] = k
 }

@@ -70,7 +70,11 @@ int cli_inputs_add_source(struct cli_inputs *in, const struct slu_source *src,
     struct cli_input *i = &in->item[in->n - 1];
     i->number = number;
     i->source = strdup(src->name);
-    return i->source ? SLU_OK : slu_fail_nomem(err, strlen(src->name));
+    if (src->domain)
+        i->domain = strdup(src->domain);
+    return i->source && (i->domain || !src->domain)
+               ? SLU_OK
+               : slu_fail_nomem(err, strlen(src->name));
 }
 
 static int by_name(const void *a, const void *b)
@@ -212,6 +216,7 @@ void cli_inputs_release(struct cli_inputs *in)
     for (size_t i = 0; i < in->n; i++) {
         free(in->item[i].name);
         free(in->item[i].source);
+        free(in->item[i].domain);
     }
     free(in->item);
     *in = (struct cli_inputs){0};
@@ -294,6 +299,10 @@ int cli_input_put(struct slu_buf *b, const struct cli_input *i, bool with_place,
                                 ", \"number\": %llu, \"source\": ", (ull)i->number);
         if (!rc && i->source)
             rc = slu_json_put_string(b, i->source, strlen(i->source), err);
+        if (!rc && i->domain)
+            rc = slu_buf_printf(b, err, ", \"domain\": ");
+        if (!rc && i->domain)
+            rc = slu_json_put_string(b, i->domain, strlen(i->domain), err);
         if (!rc && i->regular)
             rc = slu_buf_append(b, ", ", 2, err);
     }
@@ -386,12 +395,17 @@ static bool same_contents(const struct cli_input *i, struct slu_json_value was)
 int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text,
                       size_t cap, const char **what, struct slu_err *err)
 {
-    const char *name, *source = NULL;
+    const char *name, *source = NULL, *domain = NULL, *now = i->domain ? i->domain : "";
+    struct slu_json_value v;
     uint64_t n_byte = number(was, "bytes", UINT64_MAX);
     *what = text;
     int rc = text_differs(was, "name", i->name, true, &name, err);
     if (!rc && i->source)
         rc = text_differs(was, "source", i->source, false, &source, err);
+    if (!rc && i->source && slu_json_get(was, "domain", &v))
+        rc = text_differs(was, "domain", now, false, &domain, err);
+    else if (*now)
+        domain = "";
     if (rc)
         return rc;
     if (name)
@@ -402,6 +416,9 @@ int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text
     else if (source)
         snprintf(text, cap, "was made from %s by the name of %s, now %s", i->name,
                  source, i->source);
+    else if (domain)
+        snprintf(text, cap, "was made from %s with the domain \"%s\", now \"%s\"",
+                 i->name, domain, now);
     else if (n_byte != i->n_byte)
         snprintf(text, cap, "was made from %s of %llu bytes, which now has %llu",
                  i->name, (ull)n_byte, (ull)i->n_byte);

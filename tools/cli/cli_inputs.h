@@ -26,6 +26,7 @@ enum cli_input_kind { CLI_IN_UNKNOWN, CLI_IN_STREAM, CLI_IN_WORK, CLI_IN_FILE };
 struct cli_input {
     char *name;
     char *source;           /* name of the source in the stream; NULL: not a source */
+    char *domain;           /* of the source; NULL: none */
     uint64_t number;        /* number of the source */
     uint64_t from, to;      /* range of bytes that the run reads */
     bool regular;           /* else all fields below are 0 */
@@ -54,8 +55,8 @@ SLU_MUST_USE int cli_targets_spare(const struct cli_targets *t, const char *inpu
  * UINT64_MAX: to the end of the file. */
 SLU_MUST_USE int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from,
                                 uint64_t to, struct slu_err *err);
-/* Adds a source of tokenize; its number, its name in the stream and its share are
- * compared too. */
+/* Adds a source of tokenize; its number, its name in the stream, its domain and its
+ * share are compared too. */
 struct slu_source;
 SLU_MUST_USE int cli_inputs_add_source(struct cli_inputs *in,
                                        const struct slu_source *src, uint64_t number,

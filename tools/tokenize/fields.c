@@ -17,7 +17,7 @@ static const struct {
 
 int tokenize_check_domains(const struct tokenize_opts *o, struct slu_err *err)
 {
-    const bool found = o->field[SLU_FIELD_DOMAIN] || o->domain_from;
+    const bool found = o->field[SLU_FIELD_DOMAIN] || o->domain_from || o->list_domains;
     const char *hole = o->domain_from ? strstr(o->domain_from, "{}") : NULL;
     if (o->domain && (found || o->domain_default))
         return slu_fail(err, SLU_E_USAGE,
@@ -25,11 +25,16 @@ int tokenize_check_domains(const struct tokenize_opts *o, struct slu_err *err)
                         "combined with %s",
                         o->field[SLU_FIELD_DOMAIN] ? "--domain-field"
                         : o->domain_from           ? "--domain-from"
+                        : o->list_domains          ? "--list-domains"
                                                    : "--domain-default");
     if (o->domain_default && !found)
         return slu_fail(err, SLU_E_USAGE,
                         "--domain-default is for documents without a domain; give "
                         "--domain-field or --domain-from, or use --domain");
+    if (o->list_domains && !o->files_from)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--list-domains: is about the lines of a list; give "
+                        "--files-from");
     if (o->domain_from && (!hole || strstr(hole + 1, "{}")))
         return slu_fail(
             err, SLU_E_USAGE,
@@ -50,8 +55,10 @@ int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err)
                         "--domain-from %s: matches the end of no path, such as %s",
                         o->domain_from, s->item[0].path);
     if (!o->domain_default && !o->field[SLU_FIELD_DOMAIN])
-        cli_warn(ctx, "--domain-from %s: matches the paths of %zu of %zu files",
-                 o->domain_from, s->n_domain, s->n);
+        cli_warn(ctx,
+                 "--domain-from %s: %zu of %zu files have no domain, as their paths "
+                 "do not match",
+                 o->domain_from, s->n - s->n_domain, s->n);
     return SLU_OK;
 }
 

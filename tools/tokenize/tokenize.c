@@ -114,6 +114,9 @@ static const struct cli_opt options[] = {
      .choice = specials, .result = true},
     {"files-from", 0, CLI_INPUT, AT(files_from), "LIST",
      "also read the files named in LIST, one a line; -: standard input"},
+    {"list-domains", 0, CLI_FLAG, AT(list_domains), NULL,
+     "lines of LIST are a domain, which may be empty, a tab and a name",
+     .result = true},
     {"include", 0, CLI_STRING, AT(include), "GLOBS",
      "of folders, read only files that match one of GLOBS, separated by\n"
      "commas; default: files with the names of data",
@@ -187,6 +190,7 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_sources_cfg cfg = {.path = ctx->input,
                                   .n_path = ctx->n_input,
                                   .list = o->files_from,
+                                  .list_domains = o->list_domains,
                                   .include = o->include,
                                   .exclude = o->exclude,
                                   .rank = o->format ? NULL : slu_input_rank,
@@ -425,9 +429,10 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .sources = &o->sources,
         .format = slu_input_format_named(formats[o->format]),
         .names = names,
-        .optional = 1U << SLU_FIELD_SCORE |
-                    (unsigned)(o->domain_from || seg->domain != SLU_NO_DOMAIN)
-                        << SLU_FIELD_DOMAIN,
+        .optional =
+            1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || o->list_domains ||
+                                               seg->domain != SLU_NO_DOMAIN)
+                                        << SLU_FIELD_DOMAIN,
         .seg = *seg,
         .bos = o->bos,
         .eos = !o->no_eos,

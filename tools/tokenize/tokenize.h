@@ -25,7 +25,7 @@ struct tokenize_opts {
     double holdout, sample;
     uint64_t max_tokens;
     int format, special, on_error, on_missing;
-    bool bos, no_eos, no_vocab, no_cache;
+    bool bos, no_eos, no_vocab, no_cache, list_domains;
     /* The sources found for the manifest are also those that are read: a list from a
      * pipe, or a folder, could differ the second time. */
     bool found;

@@ -1,6 +1,6 @@
 /* none.c - the device functions in a build without CUDA. */
 #include "device.h"
-#include "gather.h"
+#include "copy.h"
 #include "histogram.h"
 #include "place.h"
 #include "scan.h"
@@ -186,16 +186,16 @@ int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_
     return SLU_DEVICE_NOT_BUILT;
 }
 
-size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok)
 {
-    (void)g, (void)n_tok;
+    (void)c, (void)n_tok;
     return 0;
 }
 
-int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
-                    void *out, void *work, size_t work_byte, void *stream)
+int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
+                  void *work, size_t work_byte, void *stream)
 {
-    (void)g, (void)first_tok, (void)n_tok, (void)out, (void)work, (void)work_byte,
+    (void)c, (void)first_tok, (void)n_tok, (void)out, (void)work, (void)work_byte,
         (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }

@@ -358,7 +358,7 @@ help:
 #H make bench-python    the Python package beside LitData, MosaicML streaming and datasets; ARGS=ROUNDS
 #H make bench-hostile   tokenize on texts that are made to be slow; start, memory
 #H make check-emu    the kernels without a device: their PTX, interpreted and checked; needs nvcc. FULL=1: longer
-#H make check-mutants  plants faults in the kernels, which the emulated tests must see; ARGS='gather scan'
+#H make check-mutants  plants faults in the kernels, which the emulated tests must see; ARGS='copy scan'
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      time of planning by method and bin length, and bins over the lower bound
 #H make bench-kernels   each kernel beside its CPU version and plain copies; ARGS='-n 1e9 -T 16'

@@ -24,7 +24,7 @@ int slu_olmo_open(struct slu_olmo_sink *k, const struct slu_olmo_files *w,
     int rc = slu_mkdirs((const char *)path->data, err);
     *slash = '/';
     if (!rc)
-        rc = slu_buf_reserve(&k->wait, SLU_OLMO_GATHER, err);
+        rc = slu_buf_reserve(&k->wait, SLU_OLMO_WAIT, err);
     if (!rc)
         rc = slu_out_open(&k->out, (const char *)path->data, err);
     if (!rc && !is_listed(w, (const char *)path->data + strlen(w->work) + 1))
@@ -37,7 +37,7 @@ int slu_olmo_open(struct slu_olmo_sink *k, const struct slu_olmo_files *w,
 int slu_olmo_write(struct slu_olmo_sink *k, const void *p, size_t n,
                    struct slu_err *err)
 {
-    uint8_t was[SLU_OLMO_GATHER];
+    uint8_t was[SLU_OLMO_WAIT];
     for (size_t at = 0; k->was >= 0 && !k->differs && at < n; at += sizeof was) {
         size_t part = n - at < sizeof was ? n - at : sizeof was, got = 0;
         k->differs = slu_read_full(k->was, was, part, &got, NULL) || got != part ||

@@ -14,7 +14,7 @@
 #include "formats/shards/filelist.h"
 #include "lib/base/le.h"
 
-#define SLU_OLMO_GATHER (64 << 10)
+#define SLU_OLMO_WAIT (64 << 10)
 
 /* W, and the files written there. */
 struct slu_olmo_files {
@@ -54,7 +54,7 @@ SLU_MUST_USE int slu_olmo_end(struct slu_olmo_sink *k, struct slu_olmo_files *w,
 static inline int slu_olmo_put(struct slu_olmo_sink *k, uint64_t v, unsigned n_byte,
                                struct slu_err *err)
 {
-    if (k->wait.len + 8 > SLU_OLMO_GATHER) {
+    if (k->wait.len + 8 > SLU_OLMO_WAIT) {
         int rc = slu_olmo_write(k, k->wait.data, k->wait.len, err);
         if (rc)
             return rc;

@@ -283,7 +283,7 @@ void slu_shards_free(struct slu_shards *s)
         free(b->noted);
         slu_shards_files_abort(b->files);
         for (unsigned k = 0; k < SLU_SHARD_FILES; k++)
-            slu_buf_release(&b->gather[k]);
+            slu_buf_release(&b->unwritten[k]);
     }
     for (struct slu_shard_extra *e = s->extra, *next; e; e = next) {
         next = e->next;

@@ -1,4 +1,4 @@
-/* shard_build.c - for formats that build whole shards: gathers a shard's sequences
+/* shard_build.c - for formats that build whole shards: collects a shard's sequences
  * (serial), builds and writes the shard (parallel), and updates the counts (serial). */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static uint64_t batch_byte(const struct slu_shard_bucket *b)
            (b->n_id * width + sizeof(struct slu_seq) + 4 * sizeof(struct slu_seg));
 }
 
-/* While one shard is built, the next one is gathered. */
+/* While one shard is built, the next one is collected. */
 static uint64_t need(const struct slu_shard_format *f, const struct slu_shard_bucket *b)
 {
     return 2 * batch_byte(b) + f->build_byte(b);

@@ -58,11 +58,11 @@ struct slu_shards_bucket {
     uint64_t n_short;   /* in the last shard, if it is short */
 
     /* The current shard: of a format that streams … */
-    struct slu_shards_files *files;         /* being written, or NULL */
-    uint64_t n_ended;                       /* number of shards before it */
-    struct slu_buf gather[SLU_SHARD_FILES]; /* bytes not yet written */
-    uint64_t n_here;                        /* sequences in it so far */
-    struct slu_sum here;                    /* sum of these sequences */
+    struct slu_shards_files *files;            /* being written, or NULL */
+    uint64_t n_ended;                          /* number of shards before it */
+    struct slu_buf unwritten[SLU_SHARD_FILES]; /* bytes not yet written */
+    uint64_t n_here;                           /* sequences in it so far */
+    struct slu_sum here;                       /* sum of these sequences */
     struct slu_u128 content;
     /* … rows not yet written, with drop_last those of the whole shard; or all sequences
      * of a shard that will be built. */

@@ -7,8 +7,8 @@
 #include "lib/base/pipe.h"
 
 enum {
-    GATHER = 256 << 10, /* bytes of a file between two writes */
-    ROWS = 4096,        /* sequences whose rows are put at once */
+    WRITE = 256 << 10, /* bytes of a file between two writes */
+    ROWS = 4096,       /* sequences whose rows are put at once */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -22,13 +22,13 @@ static bool flushed(const struct slu_shard_format *f, unsigned file)
 
 static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err *err)
 {
-    struct slu_buf *bytes = &b->gather[file];
+    struct slu_buf *bytes = &b->unwritten[file];
     int rc = SLU_OK;
 
     if (bytes->len && flushed(s->cfg.format, file)) {
         slu_buf_clear(&s->flushed);
         rc = s->cfg.format->flush(s->state, file, bytes, &s->flushed, err);
-        slu_buf_clear(&b->gather[file]);
+        slu_buf_clear(&b->unwritten[file]);
         bytes = &s->flushed;
     }
     if (!rc && bytes->len)
@@ -46,7 +46,7 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     if (rc || slu_shards_done(b, at.number))
         return rc;
     rc = slu_shards_files_open(s, b, at.number, &b->files, err);
-    return rc || !f->begin ? rc : f->begin(s->state, &at, b->gather, err);
+    return rc || !f->begin ? rc : f->begin(s->state, &at, b->unwritten, err);
 }
 
 /* Ends the current shard, which is complete. */
@@ -200,10 +200,10 @@ static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
     int rc = SLU_OK;
 
     for (unsigned i = 0; i < f->n_file && !rc; i++) {
-        if (flushed(f, i) ? run : b->gather[i].len >= GATHER)
+        if (flushed(f, i) ? run : b->unwritten[i].len >= WRITE)
             rc = drain(s, b, i, err);
         if (!rc && end[i] > from[i])
-            rc = slu_buf_append(&b->gather[i], j->enc[i].data + from[i],
+            rc = slu_buf_append(&b->unwritten[i], j->enc[i].data + from[i],
                                 end[i] - from[i], err);
     }
     return rc;

@@ -12,7 +12,7 @@
  * carries 25 to 55 GB/s each way. A core counts 1.6e9 lengths per second and scans 1e10
  * ids of two bytes, 13 and 20 GB/s. Two cores are as fast as the bus, so work on the
  * host's data that yields a few kilobytes of counts gains nothing at any size. Sorting,
- * placing and gathering take a core 5 ns per item or more; 2^27 items are then a second
+ * placing and copying take a core 5 ns per item or more; 2^27 items are then a second
  * of two cores and 6 GB over the bus.
  */
 static const uint64_t least[SLU_WORKS] = {

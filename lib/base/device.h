@@ -38,7 +38,7 @@ enum slu_device_kind { SLU_DEVICE_AUTO, SLU_DEVICE_CPU, SLU_DEVICE_CUDA };
 enum slu_device_work {
     SLU_WORK_HISTOGRAM, /* lengths from the host */
     SLU_WORK_SCAN,      /* ids from a file */
-    SLU_WORK_PACK,      /* items to sort, place and gather */
+    SLU_WORK_PACK,      /* items to sort, place and copy */
     SLU_WORKS
 };
 

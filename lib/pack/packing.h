@@ -11,7 +11,7 @@
  *
  * Items stay in memory as long as they, and the memory to sort them, fit half of
  * budget_byte: as arrays, sorted by length and placed by kernels; any free thread
- * gathers bins (packing_mem.c). Beyond that slu_packing_add is SLU_E_LIMIT, except in a
+ * fills bins (packing_bins.c). Beyond that slu_packing_add is SLU_E_LIMIT, except in a
  * flow (pack_flow.h), which continues beyond memory and makes the same bins.
  *
  * The result depends only on the items, their order, and cfg's first block.

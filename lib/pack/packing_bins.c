@@ -154,13 +154,13 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
     const struct slu_place_interval *v = &m->interval[interval];
     uint64_t room = m->room[interval], first_tok = v->first_tok + k * v->capacity;
     bool dropped = m->cfg.drop && room;
-    /* Masks of dropped bins are counted, so their ids are gathered too. */
+    /* Masks of dropped bins are counted, so their ids are copied too. */
     const bool there = w->got || !dropped || m->cfg.masks;
     int rc = SLU_OK;
     if (there && !w->got) {
-        const struct slu_gather g = slu_pack_gather(&m->a);
-        slu_gather_cpu(&g, first_tok, n * v->capacity,
-                       out->own.data + out->n_tok * m->cfg.tok_bytes, 1);
+        const struct slu_copy copy = slu_pack_copy(&m->a);
+        slu_copy_cpu(&copy, first_tok, n * v->capacity,
+                     out->own.data + out->n_tok * m->cfg.tok_bytes, 1);
     }
     for (uint64_t i = 0; i < n && !rc; i++) {
         uint64_t n_run = runs_of(&m->a, v, *run, first_tok + (i + 1) * v->capacity);

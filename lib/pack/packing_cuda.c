@@ -22,7 +22,7 @@ static int alloc_arrays(struct slu_pack_cuda *c)
         {&c->dev.src, a->n_item, sizeof *c->dev.src},
         {&c->dev.run_item, a->n_item, sizeof *c->dev.run_item},
         {&c->dev.run_dst, a->n_item, sizeof *c->dev.run_dst},
-        /* gather.h: readable up to a multiple of 16 bytes */
+        /* copy.h: readable up to a multiple of 16 bytes */
         {&c->dev.pool, a->n_pool_tok + 8, a->tok_bytes},
         {&c->dev.order, placed ? 0 : a->n_item, sizeof *c->dev.order},
         {&c->dev.step, a->n_step, sizeof *c->dev.step},
@@ -36,7 +36,7 @@ static int alloc_arrays(struct slu_pack_cuda *c)
             memcpy(want[i].p, &p, sizeof p);
         }
     size_t pool_byte = a->n_pool_tok * a->tok_bytes;
-    if (!code) /* gather reads beyond the pool, but does not use these ids */
+    if (!code) /* slu_copy_cuda reads beyond the pool, but does not use these ids */
         code = slu_device_zero((char *)c->dev.pool + pool_byte,
                                (size_t)8 * a->tok_bytes, c->compute);
     return code;
@@ -50,7 +50,7 @@ static int open_window(struct slu_pack_cuda *c, struct slu_pack_window *w)
     if (!code)
         code = slu_device_alloc(&w->work, c->work_byte);
     if (!code)
-        code = slu_device_event_new(&w->gathered);
+        code = slu_device_event_new(&w->filled);
     if (!code)
         code = slu_device_event_new(&w->copied);
     return code;
@@ -63,8 +63,8 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
     c->ordinal = ordinal;
     c->a = a;
     c->window_tok = window_tok < a->n_tok ? window_tok : (size_t)a->n_tok;
-    struct slu_gather g = slu_pack_gather(a);
-    c->work_byte = slu_gather_cuda_work(&g, c->window_tok);
+    struct slu_copy copy = slu_pack_copy(a);
+    c->work_byte = slu_copy_cuda_work(&copy, c->window_tok);
     int code = slu_device_select(ordinal);
     if (!code)
         code = slu_device_stream_new(&c->compute);
@@ -166,25 +166,25 @@ int slu_pack_cuda_place(struct slu_pack_cuda *c)
 static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
 {
     uint64_t left = c->a->n_tok - c->next_tok;
-    struct slu_gather g = {.pool = c->dev.pool,
-                           .src = c->dev.src,
-                           .len = c->dev.len,
-                           .run_item = c->dev.run_item,
-                           .run_dst = c->dev.run_dst,
-                           .n_run = c->a->n_item,
-                           .pad = c->a->pad,
-                           .tok_bytes = c->a->tok_bytes};
+    struct slu_copy copy = {.pool = c->dev.pool,
+                            .src = c->dev.src,
+                            .len = c->dev.len,
+                            .run_item = c->dev.run_item,
+                            .run_dst = c->dev.run_dst,
+                            .n_run = c->a->n_item,
+                            .pad = c->a->pad,
+                            .tok_bytes = c->a->tok_bytes};
     w->at_tok = c->next_tok;
     w->n_tok = left < c->window_tok ? (size_t)left : c->window_tok;
     c->next_tok += w->n_tok;
     if (!w->n_tok)
         return 0;
-    int code = slu_gather_cuda(&g, w->at_tok, w->n_tok, w->dev, w->work, c->work_byte,
-                               c->compute);
+    int code = slu_copy_cuda(&copy, w->at_tok, w->n_tok, w->dev, w->work, c->work_byte,
+                             c->compute);
     if (!code)
-        code = slu_device_event_record(w->gathered, c->compute);
+        code = slu_device_event_record(w->filled, c->compute);
     if (!code)
-        code = slu_device_event_order(w->gathered, c->copy);
+        code = slu_device_event_order(w->filled, c->copy);
     if (!code)
         code =
             slu_device_get_async(w->host, w->dev, w->n_tok * c->a->tok_bytes, c->copy);
@@ -220,7 +220,7 @@ static void close_window(struct slu_pack_window *w)
     slu_device_host_free(w->host);
     slu_device_free(w->dev);
     slu_device_free(w->work);
-    slu_device_event_free(w->gathered);
+    slu_device_event_free(w->filled);
     slu_device_event_free(w->copied);
 }
 

@@ -1,4 +1,4 @@
-/* packing_cuda.h - sorts, places and gathers the items in memory on a device. Private
+/* packing_cuda.h - sorts, places and copies the items in memory on a device. Private
  * to packing*.c.
  *
  *     open, sort, place, get … get, close
@@ -8,7 +8,7 @@
  * unchanged, except what place brings back, so the CPU can take over:
  *
  *   sort, place  error: the CPU sorts and places all items
- *   get          error: the CPU gathers from the first id that was not got (run_item
+ *   get          error: the CPU copies from the first id that was not got (run_item
  *                and run_dst are on the host since place; order is not, nor is it
  *                needed)
  *
@@ -17,7 +17,7 @@
  * take page-locked host memory, which the caller must count: 2 * window_tok * tok_bytes
  * bytes.
  *
- * Two streams: while a window is copied to the host on one, the next window is gathered
+ * Two streams: while a window is copied to the host on one, the next window is filled
  * on the other.
  *
  * Thread safety: one thread at a time on a struct, not always the same one.
@@ -44,8 +44,8 @@ struct slu_pack_cuda {
     void *compute, *copy; /* streams */
     struct slu_pack_window {
         void *host, *dev;
-        void *work;      /* the gather's workspace */
-        void *gathered;  /* event: dev is filled */
+        void *work;      /* of slu_copy_cuda */
+        void *filled;    /* event: dev is filled */
         void *copied;    /* event: host is filled */
         uint64_t at_tok; /* first id */
         size_t n_tok;    /* 0: empty */

@@ -103,14 +103,14 @@ static int take_item(struct slu_packing *p, struct slu_batch *out, struct slu_er
 static int pad_bin(const struct slu_packing *p, uint64_t n, struct slu_batch *out,
                    struct slu_err *err)
 {
-    const struct slu_gather all_padding = {.pad = (uint32_t)p->cfg.pad,
-                                           .tok_bytes = p->cfg.tok_bytes};
+    const struct slu_copy all_padding = {.pad = (uint32_t)p->cfg.pad,
+                                         .tok_bytes = p->cfg.tok_bytes};
     int rc = slu_buf_reserve(&out->own, n * p->cfg.tok_bytes, err);
     if (!rc)
         rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof *out->seg, err);
     if (rc)
         return rc;
-    slu_gather_cpu(&all_padding, 0, n, out->own.data + out->own.len, 1);
+    slu_copy_cpu(&all_padding, 0, n, out->own.data + out->own.len, 1);
     out->own.len += n * p->cfg.tok_bytes;
     out->n_tok += n;
     out->seg[out->n_seg++] =

@@ -1,5 +1,5 @@
 /* Packing in memory: items as arrays by arrival and one pool of their tokens; kernels
- * sort, place and gather. */
+ * sort, place and copy. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
  *
  * packing.c      arrival, the plan, and the choice between the two ways below
  * packing_mem.c  items in memory, as arrays: sorted and placed
- * packing_bins.c bins gathered from these arrays, window by window
+ * packing_bins.c bins copied from these arrays, window by window
  * packing_cuda.c the arrays on a device
  * pack_flow.c    beyond memory and in parts: the stages, with tables between
  * packing_ext.c  beyond memory and in parts: where items go, and their bins
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/gather.h"
+#include "kernels/copy.h"
 #include "kernels/place.h"
 #include "kernels/sort.h"
 #include "lib/base/map.h"
@@ -37,7 +37,7 @@ struct slu_pack_range {
  *
  *   order[first_item + k] = first_item + (order of sort.h over its lengths)[k]
  *
- * so that one call of place.h and one of gather.h serve all domains: steps, intervals,
+ * so that one call of place.h and one of copy.h serve all domains: steps, intervals,
  * bins, runs and ids of the packed data continue from one domain to the next.
  *
  * Items of methods that cut (slu_pack_kind) are neither sorted nor placed: n_step is 0,
@@ -54,7 +54,7 @@ struct slu_pack_arrays {
                             readable up to a multiple of 64 bytes */
     uint64_t n_pool_tok;
     unsigned tok_bytes;
-    uint32_t pad; /* gather.h fills gaps with this id */
+    uint32_t pad; /* copy.h fills gaps with this id */
 
     const struct slu_pack_range *range;
     size_t n_range;
@@ -71,17 +71,17 @@ struct slu_pack_arrays {
     uint64_t *run_dst;
 };
 
-/* Returns the input of gather.h for arrays that are placed. */
-static inline struct slu_gather slu_pack_gather(const struct slu_pack_arrays *a)
+/* Returns the input of copy.h for arrays that are placed. */
+static inline struct slu_copy slu_pack_copy(const struct slu_pack_arrays *a)
 {
-    return (struct slu_gather){.pool = a->pool,
-                               .src = a->src,
-                               .len = a->len,
-                               .run_item = a->run_item,
-                               .run_dst = a->run_dst,
-                               .n_run = a->n_item,
-                               .pad = a->pad,
-                               .tok_bytes = a->tok_bytes};
+    return (struct slu_copy){.pool = a->pool,
+                             .src = a->src,
+                             .len = a->len,
+                             .run_item = a->run_item,
+                             .run_dst = a->run_dst,
+                             .n_run = a->n_item,
+                             .pad = a->pad,
+                             .tok_bytes = a->tok_bytes};
 }
 
 /* ---- a packing ---- */

@@ -3,7 +3,7 @@
  *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r ROUNDS] [-k hspgc]
  *
  * The data is on the device before the clock starts, and stays there. `moved` counts the
- * bytes that a pass needs: each input read once, each output written once. `of copy`
+ * bytes that a pass needs: each input read once, each output written once. `of memcpy`
  * compares them, per second, with the bytes that a plain copy of the same side reads and
  * writes. Medians of ROUNDS. Needs kernels/ and the C library only.
  */
@@ -28,7 +28,7 @@ size_t n_item = 20000000, n_id = 500000000;
 unsigned n_threads = 2;
 uint32_t capacity = 8192;
 bool have_device;
-double cpu_copy, cpu_copy_all, gpu_copy;
+double cpu_memcpy, cpu_memcpy_all, gpu_memcpy;
 static unsigned rounds = 5;
 
 static double now(void)
@@ -105,11 +105,11 @@ double seconds(void (*run)(void *), void *arg, bool on)
 }
 
 void row(const char *name, const char *where, double n, double n_byte, double t,
-         double copy)
+         double memcpy_s)
 {
-    printf("%-10s %-12s %10.3f ms %9.3f ns each %9.2f GB/s moved %5.0f %% of copy\n",
+    printf("%-10s %-12s %10.3f ms %9.3f ns each %9.2f GB/s moved %5.0f %% of memcpy\n",
            name, where, t * 1e3, t / n * 1e9, n_byte / t * 1e-9,
-           100 * n_byte / t / copy);
+           100 * n_byte / t / memcpy_s);
     fflush(stdout);
 }
 
@@ -161,12 +161,12 @@ static void measure_copies(void)
     struct copy c = {big((size_t)1 << 28), big((size_t)1 << 28), (size_t)1 << 28, 1,
                      false};
     double twice = 2 * (double)c.n_byte;
-    cpu_copy = twice / seconds(copy_host, &c, false);
-    printf("copy       cpu x 1      %8.2f GB/s read and written\n", cpu_copy * 1e-9);
+    cpu_memcpy = twice / seconds(copy_host, &c, false);
+    printf("memcpy     cpu x 1      %8.2f GB/s read and written\n", cpu_memcpy * 1e-9);
     c.parts = n_threads;
-    cpu_copy_all = twice / seconds(copy_host, &c, false);
-    printf("copy       %-12s %8.2f GB/s\n", threads_name(n_threads),
-           cpu_copy_all * 1e-9);
+    cpu_memcpy_all = twice / seconds(copy_host, &c, false);
+    printf("memcpy     %-12s %8.2f GB/s\n", threads_name(n_threads),
+           cpu_memcpy_all * 1e-9);
     munmap(c.to, c.n_byte);
     munmap(c.from, c.n_byte);
     if (!have_device)
@@ -174,16 +174,16 @@ static void measure_copies(void)
     c.n_byte = (size_t)1 << 30;
     c.to = device(NULL, c.n_byte);
     c.from = device(NULL, c.n_byte);
-    gpu_copy = 2 * (double)c.n_byte / seconds(copy_within, &c, true);
-    printf("copy       device       %8.2f GB/s read and written\n", gpu_copy * 1e-9);
+    gpu_memcpy = 2 * (double)c.n_byte / seconds(copy_within, &c, true);
+    printf("memcpy     device       %8.2f GB/s read and written\n", gpu_memcpy * 1e-9);
     slu_device_free(c.from);
     void *host, *there = c.to;
     must(slu_device_host_alloc(&host, c.n_byte), "page-locked memory");
     c = (struct copy){there, host, c.n_byte, 1, false};
-    printf("copy       to device    %8.2f GB/s one way\n",
+    printf("memcpy     to device    %8.2f GB/s one way\n",
            (double)c.n_byte / seconds(copy_bus, &c, true) * 1e-9);
     c = (struct copy){host, there, c.n_byte, 1, true};
-    printf("copy       from device  %8.2f GB/s one way\n",
+    printf("memcpy     from device  %8.2f GB/s one way\n",
            (double)c.n_byte / seconds(copy_bus, &c, true) * 1e-9);
     slu_device_host_free(host);
     slu_device_free(there);
@@ -246,13 +246,13 @@ static void bench_histogram(const uint32_t *len)
     struct counting c = {wide, count};
     double n_byte = 8 * (double)n_item;
     row("histogram", "cpu x 1", (double)n_item, n_byte,
-        seconds(histogram_cpu, &c, false), cpu_copy);
+        seconds(histogram_cpu, &c, false), cpu_memcpy);
     if (have_device) {
         uint64_t *dl = device(wide, n_item * 8);
         uint64_t *dc = device(count, (capacity + 1) * (size_t)8);
         struct counting on = {dl, dc};
         row("histogram", "device", (double)n_item, n_byte,
-            seconds(histogram_cuda, &on, true), gpu_copy);
+            seconds(histogram_cuda, &on, true), gpu_memcpy);
         slu_device_free(dl);
         slu_device_free(dc);
     }
@@ -291,7 +291,7 @@ static void bench_sort(const uint32_t *len, uint32_t *order)
         size_t w = slu_sort_lengths_cpu_work(n_item, capacity, t);
         struct sorting s = {len, order, big(w), w, t};
         row("sort", threads_name(t), (double)n_item, n_byte,
-            seconds(sort_cpu, &s, false), t == 1 ? cpu_copy : cpu_copy_all);
+            seconds(sort_cpu, &s, false), t == 1 ? cpu_memcpy : cpu_memcpy_all);
         munmap(s.work, w);
     }
     if (!have_device)
@@ -300,7 +300,7 @@ static void bench_sort(const uint32_t *len, uint32_t *order)
     struct sorting s = {device(len, n_item * 4), device(NULL, n_item * 4),
                         device(NULL, w), w, 0};
     row("sort", "device", (double)n_item, n_byte, seconds(sort_cuda, &s, true),
-        gpu_copy);
+        gpu_memcpy);
     slu_device_free((void *)(uintptr_t)s.len);
     slu_device_free(s.order);
     slu_device_free(s.work);
@@ -345,7 +345,7 @@ static void bench_scan(unsigned tok_bytes)
     struct scanning s = {tok, count, far, &b, NULL, n, 0, tok_bytes};
     double n_byte = (double)tok_bytes * (double)n;
     row(tok_bytes == 2 ? "scan u16" : "scan u32", "cpu x 1", (double)n, n_byte,
-        seconds(scan_cpu, &s, false), cpu_copy);
+        seconds(scan_cpu, &s, false), cpu_memcpy);
     if (have_device) {
         size_t w = slu_eos_lengths_cuda_work(n);
         struct scanning on = {device(tok, n * tok_bytes),
@@ -357,7 +357,7 @@ static void bench_scan(unsigned tok_bytes)
                               w,
                               tok_bytes};
         row(tok_bytes == 2 ? "scan u16" : "scan u32", "device", (double)n, n_byte,
-            seconds(scan_cuda, &on, true), gpu_copy);
+            seconds(scan_cuda, &on, true), gpu_memcpy);
         slu_device_free((void *)(uintptr_t)on.tok);
         slu_device_free(on.count);
         slu_device_free(on.far);
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
     if (strchr(only, 'p'))
         bench_place(len, order);
     for (unsigned b = 2; b <= 4 && strchr(only, 'g'); b += 2)
-        bench_gather(b);
+        bench_copy(b);
     for (unsigned b = 2; b <= 4 && strchr(only, 'c'); b += 2)
         bench_scan(b);
     return 0;

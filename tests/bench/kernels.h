@@ -12,7 +12,7 @@ extern uint32_t capacity; /* of a bin */
 extern bool have_device;
 /* Bytes a second, read and written, of a plain copy by one thread, by all, and by the
  * device. */
-extern double cpu_copy, cpu_copy_all, gpu_copy;
+extern double cpu_memcpy, cpu_memcpy_all, gpu_memcpy;
 
 /* Cleared memory in huge pages; caller frees with munmap. A failure ends the program. */
 void *big(size_t n_byte);
@@ -24,9 +24,10 @@ void *device(const void *host, size_t n_byte);
 
 /* Seconds of a call, the median; on: the device's own clock. */
 double seconds(void (*run)(void *), void *arg, bool on);
-/* Prints a line: n items and n_byte took t seconds; a copy has `copy` bytes a second. */
+/* Prints a line: n items and n_byte took t seconds; memcpy moves memcpy_s bytes a
+ * second. */
 void row(const char *name, const char *where, double n, double n_byte, double t,
-         double copy);
+         double memcpy_s);
 /* Borrowed until the next call. */
 char *threads_name(unsigned n);
 
@@ -36,6 +37,6 @@ uint64_t rng(void);
 
 /* order: the items by length, as kernels/sort.h sorts them. */
 void bench_place(const uint32_t *len, const uint32_t *order);
-void bench_gather(unsigned tok_bytes);
+void bench_copy(unsigned tok_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* kernels_packing.c - measures place and gather, on a packing of random lengths. */
+/* kernels_packing.c - measures place and copy, on a packing of random lengths. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "kernels/device.h"
-#include "kernels/gather.h"
+#include "kernels/copy.h"
 #include "kernels/place.h"
 #include "tests/bench/kernels.h"
 
@@ -130,7 +130,7 @@ void bench_place(const uint32_t *len, const uint32_t *order)
     for (unsigned t = 1; t <= n_threads; t = t < n_threads ? n_threads : t + 1) {
         s.threads = t;
         row("place", threads_name(t), (double)n_item, n_byte,
-            seconds(place_cpu, &s, false), t == 1 ? cpu_copy : cpu_copy_all);
+            seconds(place_cpu, &s, false), t == 1 ? cpu_memcpy : cpu_memcpy_all);
     }
     if (!have_device)
         return;
@@ -146,7 +146,7 @@ void bench_place(const uint32_t *len, const uint32_t *order)
                          w,
                          0};
     row("place", "device", (double)n_item, n_byte, seconds(place_cuda, &on, true),
-        gpu_copy);
+        gpu_memcpy);
     slu_device_free((void *)(uintptr_t)on.p.order);
     slu_device_free((void *)(uintptr_t)on.p.step);
     slu_device_free((void *)(uintptr_t)on.p.interval);
@@ -155,55 +155,55 @@ void bench_place(const uint32_t *len, const uint32_t *order)
     slu_device_free(on.work);
 }
 
-/* ---- gather: the first ids of the packing, from items anywhere in the pool ---- */
+/* ---- copy: the first ids of the packing, from items anywhere in the pool ---- */
 
-struct gathering {
-    struct slu_gather g;
+struct copying {
+    struct slu_copy c;
     void *out, *work;
     size_t n_tok, work_byte;
     unsigned threads;
 };
 
-static void gather_cpu(void *arg)
+static void copy_cpu(void *arg)
 {
-    struct gathering *s = arg;
-    slu_gather_cpu(&s->g, 0, s->n_tok, s->out, s->threads);
+    struct copying *s = arg;
+    slu_copy_cpu(&s->c, 0, s->n_tok, s->out, s->threads);
 }
 
-static void gather_cuda(void *arg)
+static void copy_cuda(void *arg)
 {
-    struct gathering *s = arg;
-    must(slu_gather_cuda(&s->g, 0, s->n_tok, s->out, s->work, s->work_byte, NULL),
-         "gather");
+    struct copying *s = arg;
+    must(slu_copy_cuda(&s->c, 0, s->n_tok, s->out, s->work, s->work_byte, NULL),
+         "copy");
 }
 
-static void bench_gather_device(const struct gathering *s, size_t n, size_t pool_byte)
+static void bench_copy_device(const struct copying *s, size_t n, size_t pool_byte)
 {
-    size_t w = slu_gather_cuda_work(&s->g, s->n_tok);
-    struct gathering on = *s;
-    on.g.pool = device(s->g.pool, pool_byte);
-    on.g.src = device(s->g.src, n * 8);
-    on.g.len = device(s->g.len, n * 4);
-    on.g.run_item = device(s->g.run_item, n * 4);
-    on.g.run_dst = device(s->g.run_dst, n * 8);
-    on.out = device(NULL, s->n_tok * s->g.tok_bytes);
+    size_t w = slu_copy_cuda_work(&s->c, s->n_tok);
+    struct copying on = *s;
+    on.c.pool = device(s->c.pool, pool_byte);
+    on.c.src = device(s->c.src, n * 8);
+    on.c.len = device(s->c.len, n * 4);
+    on.c.run_item = device(s->c.run_item, n * 4);
+    on.c.run_dst = device(s->c.run_dst, n * 8);
+    on.out = device(NULL, s->n_tok * s->c.tok_bytes);
     on.work = device(NULL, w);
     on.work_byte = w;
-    row("gather", "device", (double)s->n_tok,
-        2.0 * s->g.tok_bytes * (double)s->n_tok + 20.0 * (double)n,
-        seconds(gather_cuda, &on, true), gpu_copy);
-    slu_device_free((void *)(uintptr_t)on.g.pool);
-    slu_device_free((void *)(uintptr_t)on.g.src);
-    slu_device_free((void *)(uintptr_t)on.g.len);
-    slu_device_free((void *)(uintptr_t)on.g.run_item);
-    slu_device_free((void *)(uintptr_t)on.g.run_dst);
+    row("copy", "device", (double)s->n_tok,
+        2.0 * s->c.tok_bytes * (double)s->n_tok + 20.0 * (double)n,
+        seconds(copy_cuda, &on, true), gpu_memcpy);
+    slu_device_free((void *)(uintptr_t)on.c.pool);
+    slu_device_free((void *)(uintptr_t)on.c.src);
+    slu_device_free((void *)(uintptr_t)on.c.len);
+    slu_device_free((void *)(uintptr_t)on.c.run_item);
+    slu_device_free((void *)(uintptr_t)on.c.run_dst);
     slu_device_free(on.out);
     slu_device_free(on.work);
 }
 
 /* Items 0 … n-1 in random order, one after another: what a packing looks like to the
- * gather, but for a little padding. */
-void bench_gather(unsigned tok_bytes)
+ * copy, but for a little padding. */
+void bench_copy(unsigned tok_bytes)
 {
     size_t n = n_id / 300, pool_tok = 0;
     uint32_t *len = big(n * 4), *run_item = big(n * 4);
@@ -223,18 +223,18 @@ void bench_gather(unsigned tok_bytes)
     char *pool = big(pool_tok * tok_bytes), *out = big(at * tok_bytes);
     for (size_t i = 0; i + 8 <= pool_tok * tok_bytes; i += 64)
         memcpy(pool + i, &i, 8);
-    struct gathering s = {.g = {pool, src, len, run_item, run_dst, n, 0, tok_bytes},
-                          .out = out,
-                          .n_tok = at};
-    printf("(gather: %zu ids of %u bytes, %zu runs)\n", s.n_tok, tok_bytes, n);
+    struct copying s = {.c = {pool, src, len, run_item, run_dst, n, 0, tok_bytes},
+                        .out = out,
+                        .n_tok = at};
+    printf("(copy: %zu ids of %u bytes, %zu runs)\n", s.n_tok, tok_bytes, n);
     for (unsigned t = 1; t <= n_threads; t = t < n_threads ? n_threads : t + 1) {
         s.threads = t;
-        row("gather", threads_name(t), (double)at,
+        row("copy", threads_name(t), (double)at,
             2.0 * tok_bytes * (double)at + 20.0 * (double)n,
-            seconds(gather_cpu, &s, false), t == 1 ? cpu_copy : cpu_copy_all);
+            seconds(copy_cpu, &s, false), t == 1 ? cpu_memcpy : cpu_memcpy_all);
     }
     if (have_device)
-        bench_gather_device(&s, n, pool_tok * tok_bytes);
+        bench_copy_device(&s, n, pool_tok * tok_bytes);
     munmap(pool, pool_tok * tok_bytes);
     munmap(out, at * tok_bytes);
     munmap(len, n * 4);

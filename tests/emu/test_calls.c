@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "kernels/device.h"
-#include "kernels/gather.h"
+#include "kernels/copy.h"
 #include "kernels/histogram.h"
 #include "kernels/place.h"
 #include "kernels/scan.h"
@@ -85,17 +85,17 @@ static int place(void)
                           slu_place_cuda_work(N, 1, 1), NULL);
 }
 
-static int gather(void)
+static int copy(void)
 {
-    const struct slu_gather g = {.pool = on.ids,
-                                 .src = on.src,
-                                 .len = on.len4,
-                                 .run_item = on.run_item,
-                                 .run_dst = on.run_dst,
-                                 .n_run = N,
-                                 .tok_bytes = 2};
-    return slu_gather_cuda(&g, 0, N * LEN, on.out, on.work,
-                           slu_gather_cuda_work(&g, N * LEN), NULL);
+    const struct slu_copy g = {.pool = on.ids,
+                               .src = on.src,
+                               .len = on.len4,
+                               .run_item = on.run_item,
+                               .run_dst = on.run_dst,
+                               .n_run = N,
+                               .tok_bytes = 2};
+    return slu_copy_cuda(&g, 0, N * LEN, on.out, on.work,
+                         slu_copy_cuda_work(&g, N * LEN), NULL);
 }
 
 static int scan(void)
@@ -112,7 +112,7 @@ static void test_calls(void **state)
         int (*call)(void);
     } KERNEL[] = {{"sort", sort},
                   {"place", place},
-                  {"gather", gather},
+                  {"copy", copy},
                   {"histogram", histogram},
                   {"scan", scan}};
     (void)state;

@@ -93,9 +93,9 @@ static void write_log(void)
     FILE *f = fopen(fake.log, "w");
     if (!f)
         return;
-    fprintf(f, "calls %ld\nhistogram %ld\nscan %ld\nsort %ld\nplace %ld\ngather %ld\n",
+    fprintf(f, "calls %ld\nhistogram %ld\nscan %ld\nsort %ld\nplace %ld\ncopy %ld\n",
             fake.calls, fake_runs.histogram, fake_runs.scan, fake_runs.sort,
-            fake_runs.place, fake_runs.gather);
+            fake_runs.place, fake_runs.copy);
     fclose(f);
 }
 
@@ -259,18 +259,18 @@ static void run_wait(struct op *o)
         run_to(o->wait.stream, o->wait.number);
 }
 
-static void run_copy(struct op *o)
+static void run_transfer(struct op *o)
 {
-    size_t n = o->copy.n_byte;
-    const void *from = o->owned ? o->owned : o->copy.from;
-    if (n && o->copy.way == ZERO)
-        memset(fake_real(o->copy.to, n, "zero"), 0, n);
-    else if (n && o->copy.way == PUT)
-        memcpy(fake_real(o->copy.to, n, "put"), from, n);
-    else if (n && o->copy.way == GET)
-        memcpy(o->copy.to, fake_real(from, n, "get"), n);
+    size_t n = o->transfer.n_byte;
+    const void *from = o->owned ? o->owned : o->transfer.from;
+    if (n && o->transfer.way == ZERO)
+        memset(fake_real(o->transfer.to, n, "zero"), 0, n);
+    else if (n && o->transfer.way == PUT)
+        memcpy(fake_real(o->transfer.to, n, "put"), from, n);
+    else if (n && o->transfer.way == GET)
+        memcpy(o->transfer.to, fake_real(from, n, "get"), n);
     else if (n)
-        memmove(fake_real(o->copy.to, n, "copy"), fake_real(from, n, "copy"), n);
+        memmove(fake_real(o->transfer.to, n, "copy"), fake_real(from, n, "copy"), n);
 }
 
 int fake_queue(struct op o, void *work, size_t work_byte, size_t want_byte,
@@ -422,9 +422,10 @@ void slu_device_host_free(void *p)
 }
 
 /* Checked now, done later. */
-static int queue_copy(void *to, const void *from, size_t n_byte, int way, void *stream)
+static int queue_transfer(void *to, const void *from, size_t n_byte, int way,
+                          void *stream)
 {
-    struct op o = {.run = run_copy, .copy = {to, from, n_byte, way}};
+    struct op o = {.run = run_transfer, .transfer = {to, from, n_byte, way}};
     enter();
     int code = call(true, &o.late);
     if (!code) {
@@ -447,30 +448,30 @@ static int queue_copy(void *to, const void *from, size_t n_byte, int way, void *
 
 int slu_device_zero(void *p, size_t n_byte, void *stream)
 {
-    return queue_copy(p, NULL, n_byte, ZERO, stream);
+    return queue_transfer(p, NULL, n_byte, ZERO, stream);
 }
 
 int slu_device_put(void *device, const void *host, size_t n_byte, void *stream)
 {
-    return queue_copy(device, host, n_byte, PUT, stream);
+    return queue_transfer(device, host, n_byte, PUT, stream);
 }
 
 int slu_device_get_async(void *host, const void *device, size_t n_byte, void *stream)
 {
     if (n_byte && !block_of(host_block, host))
         misuse("get_async: to memory that is not page-locked");
-    return queue_copy(host, device, n_byte, GET, stream);
+    return queue_transfer(host, device, n_byte, GET, stream);
 }
 
 int slu_device_get(void *host, const void *device, size_t n_byte, void *stream)
 {
-    int code = queue_copy(host, device, n_byte, GET, stream);
+    int code = queue_transfer(host, device, n_byte, GET, stream);
     return code ? code : slu_device_sync(stream);
 }
 
 int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream)
 {
-    return queue_copy(to, from, n_byte, WITHIN, stream);
+    return queue_transfer(to, from, n_byte, WITHIN, stream);
 }
 
 int slu_device_stream_new(void **stream)

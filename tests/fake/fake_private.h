@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/gather.h"
+#include "kernels/copy.h"
 #include "kernels/place.h"
 #include "kernels/scan.h"
 
@@ -24,7 +24,7 @@ struct op {
             const void *from;
             size_t n_byte;
             enum { PUT, GET, WITHIN, ZERO } way;
-        } copy;
+        } transfer;
         struct {
             struct stream *stream;
             uint64_t number;
@@ -47,11 +47,11 @@ struct op {
             uint64_t *run_dst;
         } place;
         struct {
-            struct slu_gather g;
+            struct slu_copy c;
             uint64_t first_tok;
             size_t n_tok;
             void *out;
-        } gather;
+        } copy;
         struct {
             const void *tok;
             size_t n;
@@ -64,12 +64,12 @@ struct op {
     };
     void *work;
     size_t work_byte;
-    void *owned; /* what was at copy.from */
+    void *owned; /* what was at transfer.from */
 };
 
 /* Kernels that ran, for SLU_FAKE_LOG. */
 extern struct fake_runs {
-    long histogram, scan, sort, place, gather;
+    long histogram, scan, sort, place, copy;
 } fake_runs;
 
 /* Counts a call and puts o on the stream; a CUDA error if the call is one that fails, or

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "kernels/gather.h"
+#include "kernels/copy.h"
 #include "kernels/histogram.h"
 #include "kernels/place.h"
 #include "kernels/scan.h"
@@ -90,38 +90,38 @@ int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_
                       slu_place_cuda_work(p->n, p->n_step, p->n_interval), stream);
 }
 
-size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok)
 {
-    (void)g;
+    (void)c;
     return n_tok / 1024 * 4 + 8;
 }
 
-static void run_gather(struct op *o)
+static void run_copy(struct op *o)
 {
-    struct slu_gather g = o->gather.g;
+    struct slu_copy c = o->copy.c;
     uint64_t most = 0; /* ids of the pool that are used */
     size_t n_item = 0;
-    void *out = fake_real(o->gather.out, o->gather.n_tok * g.tok_bytes, "gather: out");
-    fake_runs.gather++;
-    g.run_item = fake_real(g.run_item, g.n_run * 4, "gather: run_item");
-    g.run_dst = fake_real(g.run_dst, g.n_run * 8, "gather: run_dst");
-    for (size_t r = 0; r < g.n_run; r++)
-        n_item = g.run_item[r] >= n_item ? (size_t)g.run_item[r] + 1 : n_item;
-    g.src = fake_real(g.src, n_item * 8, "gather: src");
-    g.len = fake_real(g.len, n_item * 4, "gather: len");
+    void *out = fake_real(o->copy.out, o->copy.n_tok * c.tok_bytes, "copy: out");
+    fake_runs.copy++;
+    c.run_item = fake_real(c.run_item, c.n_run * 4, "copy: run_item");
+    c.run_dst = fake_real(c.run_dst, c.n_run * 8, "copy: run_dst");
+    for (size_t r = 0; r < c.n_run; r++)
+        n_item = c.run_item[r] >= n_item ? (size_t)c.run_item[r] + 1 : n_item;
+    c.src = fake_real(c.src, n_item * 8, "copy: src");
+    c.len = fake_real(c.len, n_item * 4, "copy: len");
     for (size_t i = 0; i < n_item; i++)
-        most = g.src[i] + g.len[i] > most ? g.src[i] + g.len[i] : most;
-    g.pool = fake_real(g.pool, (most * g.tok_bytes + 15) / 16 * 16, "gather: pool");
-    slu_gather_ref(&g, o->gather.first_tok, o->gather.n_tok, out);
+        most = c.src[i] + c.len[i] > most ? c.src[i] + c.len[i] : most;
+    c.pool = fake_real(c.pool, (most * c.tok_bytes + 15) / 16 * 16, "copy: pool");
+    slu_copy_ref(&c, o->copy.first_tok, o->copy.n_tok, out);
 }
 
-int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
-                    void *out, void *work, size_t work_byte, void *stream)
+int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
+                  void *work, size_t work_byte, void *stream)
 {
-    struct op o = {.run = run_gather, .gather = {*g, first_tok, n_tok, out}};
+    struct op o = {.run = run_copy, .copy = {*c, first_tok, n_tok, out}};
     if (n_tok == 0)
         return 0;
-    return fake_queue(o, work, work_byte, slu_gather_cuda_work(g, n_tok), stream);
+    return fake_queue(o, work, work_byte, slu_copy_cuda_work(c, n_tok), stream);
 }
 
 size_t slu_eos_lengths_cuda_work(size_t n)

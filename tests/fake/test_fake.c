@@ -155,8 +155,8 @@ static struct arrays *new_arrays(size_t n_item, unsigned tok_bytes, bool concat)
     else
         lay_out(s);
     s->packed = malloc(a->n_tok * tok_bytes + 1);
-    struct slu_gather g = slu_pack_gather(a);
-    slu_gather_ref(&g, 0, a->n_tok, s->packed);
+    struct slu_copy copy = slu_pack_copy(a);
+    slu_copy_ref(&copy, 0, a->n_tok, s->packed);
     return s;
 }
 
@@ -198,14 +198,14 @@ static int materialise(struct arrays *s, size_t window_tok, uint8_t *out)
     slu_pack_cuda_close(&c); /* twice is legal */
     assert_int_equal(slu_fake_held(), 0);
     if (code) { /* as the CPU would go on */
-        struct slu_gather g = slu_pack_gather(a);
+        struct slu_copy copy = slu_pack_copy(a);
         if (!placed) {
             memset(a->run_item, 0, a->n_item * sizeof *a->run_item);
             struct slu_place p = {a->order,  a->n_item,   a->step,
                                   a->n_step, a->interval, a->n_interval};
             slu_place_ref(&p, a->run_item, a->run_dst);
         }
-        slu_gather_ref(&g, at, a->n_tok - at, out + at * a->tok_bytes);
+        slu_copy_ref(&copy, at, a->n_tok - at, out + at * a->tok_bytes);
     }
     return code;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/gather.h"
+#include "kernels/copy.h"
 #include "kernels/place.h"
 
 extern bool have_device;
@@ -62,7 +62,7 @@ struct slu_place place_of(const struct packing *p);
 void test_histogram(void);
 void test_sort(void);
 void test_place(void);
-void test_gather(void);
+void test_copy(void);
 void test_scan(void);
 
 #endif

@@ -92,7 +92,7 @@ static const struct {
 } KERNEL[] = {{"histogram", test_histogram},
               {"sort", test_sort},
               {"place", test_place},
-              {"gather", test_gather},
+              {"copy", test_copy},
               {"scan", test_scan}};
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* packing.c - random packings, for place and gather. */
+/* packing.c - random packings, for place and copy. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -243,8 +243,8 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /* Finds d's slot in each band, and the kept documents there, each once, in order. */
-static int gather(struct slu_near_mem *m, const struct slu_near_item *d,
-                  struct slu_err *err)
+static int find_candidates(struct slu_near_mem *m, const struct slu_near_item *d,
+                           struct slu_err *err)
 {
     bool capped = false;
     int rc = SLU_OK;
@@ -419,7 +419,7 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
     before = m->stats;
     int rc = reserve(m, d, &fits, err);
     if (!rc && fits)
-        rc = gather(m, d, err);
+        rc = find_candidates(m, d, err);
     if (rc)
         return rc;
     if (fits) {

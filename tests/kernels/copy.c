@@ -1,4 +1,4 @@
-/* gather.c - windows of packed ids are copied from a pool as the oracle copies them. */
+/* copy.c - windows of packed ids are copied from a pool as the oracle copies them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 struct pool {
     void *ids; /* exactly so long: a byte too far is seen by the sanitizers */
-    struct slu_gather g;
+    struct slu_copy c;
 };
 
 static void draw_pool(struct pool *pool, const struct packing *p, unsigned tok_bytes)
@@ -18,72 +18,71 @@ static void draw_pool(struct pool *pool, const struct packing *p, unsigned tok_b
     for (size_t i = 0; i < n_byte; i++)
         ids[i] = (uint8_t)rnd(256);
     pool->ids = ids;
-    pool->g = (struct slu_gather){.pool = ids,
-                                  .src = p->src,
-                                  .len = p->len,
-                                  .run_item = p->run_item,
-                                  .run_dst = p->run_dst,
-                                  .n_run = p->n,
-                                  .pad = tok_bytes == 2 ? 50256 : 0x12345678,
-                                  .tok_bytes = tok_bytes};
+    pool->c = (struct slu_copy){.pool = ids,
+                                .src = p->src,
+                                .len = p->len,
+                                .run_item = p->run_item,
+                                .run_dst = p->run_dst,
+                                .n_run = p->n,
+                                .pad = tok_bytes == 2 ? 50256 : 0x12345678,
+                                .tok_bytes = tok_bytes};
 }
 
 /* One window by all; out is `skew` ids behind a boundary. on: the same on a device. */
-static bool window(const struct slu_gather *g, const struct slu_gather *on,
-                   uint64_t first, size_t n, size_t skew)
+static bool window(const struct slu_copy *c, const struct slu_copy *on, uint64_t first,
+                   size_t n, size_t skew)
 {
-    size_t size = g->tok_bytes, n_byte = (n + skew + 1) * size;
+    size_t size = c->tok_bytes, n_byte = (n + skew + 1) * size;
     uint8_t *a = need(n_byte), *b = need(n_byte);
     bool good = true;
     memset(a, 0x5a, n_byte);
-    slu_gather_ref(g, first, n, a + skew * size);
+    slu_copy_ref(c, first, n, a + skew * size);
     for (unsigned threads = 1; threads < 4 && good; threads++) {
         memset(b, 0x5a, n_byte);
-        slu_gather_cpu(g, first, n, b + skew * size, threads);
+        slu_copy_cpu(c, first, n, b + skew * size, threads);
         good = !memcmp(a, b, n_byte);
     }
     if (on && good) {
-        size_t w = slu_gather_cuda_work(on, n);
+        size_t w = slu_copy_cuda_work(on, n);
         memset(b, 0x5a, n_byte);
         char *out = to_device(b, n_byte);
         void *dw = to_device(NULL, w);
-        good =
-            device_said(slu_gather_cuda(on, first, n, out + skew * size, dw, w, NULL),
-                        "gather") &&
-            from_device(b, out, n_byte) && !memcmp(a, b, n_byte);
+        good = device_said(slu_copy_cuda(on, first, n, out + skew * size, dw, w, NULL),
+                           "copy") &&
+               from_device(b, out, n_byte) && !memcmp(a, b, n_byte);
         slu_device_free(out);
         slu_device_free(dw);
     }
     if (!good)
-        fprintf(stderr, "gather: ids %llu + %zu, skew %zu, %u bytes\n",
-                (unsigned long long)first, n, skew, g->tok_bytes);
+        fprintf(stderr, "copy: ids %llu + %zu, skew %zu, %u bytes\n",
+                (unsigned long long)first, n, skew, c->tok_bytes);
     free(a);
     free(b);
     return good;
 }
 
-static bool windows(const struct packing *p, const struct slu_gather *g,
-                    const struct slu_gather *on)
+static bool windows(const struct packing *p, const struct slu_copy *c,
+                    const struct slu_copy *on)
 {
-    bool good = window(g, on, 0, p->n_tok, 0) && window(g, on, 0, p->n_tok, 1);
+    bool good = window(c, on, 0, p->n_tok, 0) && window(c, on, 0, p->n_tok, 1);
     for (int i = 0; i < 12 && good && p->n_tok; i++) {
         uint64_t first = rnd(p->n_tok);
-        good = window(g, on, first, rnd(p->n_tok - first + 1), rnd(9));
+        good = window(c, on, first, rnd(p->n_tok - first + 1), rnd(9));
     }
-    size_t chunk = 8192 / g->tok_bytes; /* of a block of the device */
+    size_t chunk = 8192 / c->tok_bytes; /* of a block of the device */
     for (size_t skew = 0; skew < 8 && good && p->n_tok >= chunk; skew++)
-        good = window(g, on, p->n_tok - chunk, chunk, skew);
+        good = window(c, on, p->n_tok - chunk, chunk, skew);
     /* behind the last bin there is only padding */
-    return good && window(g, on, p->n_tok, 100, 3);
+    return good && window(c, on, p->n_tok, 100, 3);
 }
 
-static bool gather_case(const struct packing *p, unsigned tok_bytes)
+static bool copy_case(const struct packing *p, unsigned tok_bytes)
 {
     struct pool pool;
     draw_pool(&pool, p, tok_bytes);
-    struct slu_gather on = pool.g;
+    struct slu_copy on = pool.c;
     if (have_device) {
-        size_t n_byte = (p->n_pool * tok_bytes + 15) / 16 * 16; /* gather.h */
+        size_t n_byte = (p->n_pool * tok_bytes + 15) / 16 * 16; /* copy.h */
         void *ids = to_device(NULL, n_byte);
         if (slu_device_zero(ids, n_byte, NULL) || /* the last few are read, not used */
             (p->n_pool && slu_device_put(ids, pool.ids, p->n_pool * tok_bytes, NULL)))
@@ -94,7 +93,7 @@ static bool gather_case(const struct packing *p, unsigned tok_bytes)
         on.run_item = to_device(p->run_item, p->n * sizeof *p->run_item);
         on.run_dst = to_device(p->run_dst, p->n * sizeof *p->run_dst);
     }
-    bool good = windows(p, &pool.g, have_device ? &on : NULL);
+    bool good = windows(p, &pool.c, have_device ? &on : NULL);
     if (have_device) {
         slu_device_free((void *)(uintptr_t)on.pool);
         slu_device_free((void *)(uintptr_t)on.src);
@@ -106,8 +105,8 @@ static bool gather_case(const struct packing *p, unsigned tok_bytes)
     return good;
 }
 
-static bool packing_and_gather(size_t n_step, uint32_t longest, uint64_t most_bins,
-                               int rounds)
+static bool packing_and_copy(size_t n_step, uint32_t longest, uint64_t most_bins,
+                             int rounds)
 {
     bool good = true;
     for (int i = 0; i < fewer(rounds) && good; i++) {
@@ -115,7 +114,7 @@ static bool packing_and_gather(size_t n_step, uint32_t longest, uint64_t most_bi
         draw_packing(&p, n_step, longest, most_bins);
         struct slu_place in = place_of(&p);
         slu_place_ref(&in, p.run_item, p.run_dst);
-        good = gather_case(&p, 2) && gather_case(&p, 4);
+        good = copy_case(&p, 2) && copy_case(&p, 4);
         free_packing(&p);
     }
     return good;
@@ -139,13 +138,13 @@ static bool even_runs(unsigned tok_bytes, size_t n, uint32_t len, uint32_t every
         p.run_dst[i] = p.n_tok;
         p.n_tok += p.len[i] + (i % 7 == 3 ? gap : 0);
     }
-    bool good = gather_case(&p, tok_bytes);
+    bool good = copy_case(&p, tok_bytes);
     free_packing(&p);
     return good;
 }
 
 /* A block of the device keeps 1024 runs of a chunk of 8 KiB: as many, and one more. */
-static bool gather_borders(void)
+static bool copy_borders(void)
 {
     bool good = true;
     for (unsigned width = 2; width <= 4; width += 2) {
@@ -160,14 +159,14 @@ static bool gather_borders(void)
     return good;
 }
 
-void test_gather(void)
+void test_copy(void)
 {
-    result(packing_and_gather(30, 300, 20, 30), "gather: random packings and windows");
-    result(packing_and_gather(3, 1, 6000, 3), "gather: runs of one id, close together");
-    result(packing_and_gather(5, 40, 1000, 5), "gather: short runs");
-    result(packing_and_gather(1, (uint32_t)fewer(300000), 1, 3), "gather: one giant");
-    result(packing_and_gather(60, (uint32_t)fewer(70000), 2, 2), "gather: long runs");
-    result(gather_borders(), "gather: 1024 and 1025 runs a chunk, runs of no ids");
+    result(packing_and_copy(30, 300, 20, 30), "copy: random packings and windows");
+    result(packing_and_copy(3, 1, 6000, 3), "copy: runs of one id, close together");
+    result(packing_and_copy(5, 40, 1000, 5), "copy: short runs");
+    result(packing_and_copy(1, (uint32_t)fewer(300000), 1, 3), "copy: one giant");
+    result(packing_and_copy(60, (uint32_t)fewer(70000), 2, 2), "copy: long runs");
+    result(copy_borders(), "copy: 1024 and 1025 runs a chunk, runs of no ids");
     struct packing none = {0};
-    result(gather_case(&none, 2) && gather_case(&none, 4), "gather: no runs at all");
+    result(copy_case(&none, 2) && copy_case(&none, 4), "copy: no runs at all");
 }

@@ -1,4 +1,4 @@
-#include "gather.h"
+#include "copy.h"
 
 #include <cuda_runtime.h>
 
@@ -190,7 +190,7 @@ __device__ static void load_runs(const args &a, uint32_t first, uint32_t n, runs
 }
 
 template <typename id>
-__global__ static void __launch_bounds__(THREADS) gather(args a, const uint32_t *start)
+__global__ static void __launch_bounds__(THREADS) copy(args a, const uint32_t *start)
 {
     __shared__ runs r;
     const unsigned per = 16 / sizeof(id), chunk = VECTORS * per;
@@ -247,35 +247,34 @@ static size_t starts_of(unsigned tok_bytes, size_t n_tok)
     return (n_tok + per - 1 + chunk - 1) / chunk + 1; /* for any lead */
 }
 
-extern "C" size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+extern "C" size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok)
 {
-    return starts_of(g->tok_bytes, n_tok) * sizeof(uint32_t);
+    return starts_of(c->tok_bytes, n_tok) * sizeof(uint32_t);
 }
 
-extern "C" int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok,
-                               size_t n_tok, void *out, void *work, size_t work_byte,
-                               void *stream)
+extern "C" int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok,
+                             void *out, void *work, size_t work_byte, void *stream)
 {
     cudaStream_t s = (cudaStream_t)stream;
     if (n_tok == 0)
         return 0;
-    if ((g->tok_bytes != 2 && g->tok_bytes != 4) || g->n_run > UINT32_MAX ||
-        (uintptr_t)out % g->tok_bytes || (uintptr_t)g->pool % g->tok_bytes ||
-        work_byte < slu_gather_cuda_work(g, n_tok))
+    if ((c->tok_bytes != 2 && c->tok_bytes != 4) || c->n_run > UINT32_MAX ||
+        (uintptr_t)out % c->tok_bytes || (uintptr_t)c->pool % c->tok_bytes ||
+        work_byte < slu_copy_cuda_work(c, n_tok))
         return (int)cudaErrorInvalidValue;
-    unsigned behind = (unsigned)((uintptr_t)out % 16), lead = behind / g->tok_bytes;
-    size_t chunk = (size_t)VECTORS * 16 / g->tok_bytes;
+    unsigned behind = (unsigned)((uintptr_t)out % 16), lead = behind / c->tok_bytes;
+    size_t chunk = (size_t)VECTORS * 16 / c->tok_bytes;
     size_t n_chunk = (lead + n_tok + chunk - 1) / chunk;
     if (n_chunk >= INT32_MAX)
         return (int)cudaErrorInvalidValue;
     uint32_t *start = (uint32_t *)work, n_start = (uint32_t)n_chunk + 1;
-    args a = {g->pool,
-              (const unsigned long long *)g->src,
-              g->len,
-              g->run_item,
-              (const unsigned long long *)g->run_dst,
-              (uint32_t)g->n_run,
-              g->pad,
+    args a = {c->pool,
+              (const unsigned long long *)c->src,
+              c->len,
+              c->run_item,
+              (const unsigned long long *)c->run_dst,
+              (uint32_t)c->n_run,
+              c->pad,
               (long long)first_tok - lead,
               lead,
               lead + n_tok,
@@ -284,9 +283,9 @@ extern "C" int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok,
     int code = slu_cuda_code(cudaGetLastError());
     if (code)
         return code;
-    if (g->tok_bytes == 2)
-        gather<uint16_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
+    if (c->tok_bytes == 2)
+        copy<uint16_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
     else
-        gather<uint32_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
+        copy<uint32_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
     return slu_cuda_code(cudaGetLastError());
 }

@@ -1,4 +1,4 @@
-/* gather.h - puts tokens into bin order: packed data, or a window of it, from a pool of
+/* copy.h - puts tokens into bin order: packed data, or a window of it, from a pool of
  * ids.
  *
  * Run r = 0 … n_run-1 copies the len[i] ids at pool + src[i], i = run_item[r], to the
@@ -8,16 +8,16 @@
  *
  * Units: ids of tok_bytes bytes, 2 or 4; src and run_dst count ids.
  *
- *   slu_gather_ref   the oracle: id by id
- *   slu_gather_cpu   the fast version, on n_threads threads (at least 1)
- *   slu_gather_cuda  all pointers, also those in the struct, are device memory; the
+ *   slu_copy_ref   the oracle: id by id
+ *   slu_copy_cpu   the fast version, on n_threads threads (at least 1)
+ *   slu_copy_cuda  all pointers, also those in the struct, are device memory; the
  *     call itself reads the struct. pool must be readable up to the multiples of 16
  *     bytes around it (in device memory, a whole allocation rounded up to 16 is). out
  *     need only be aligned to an id; an alignment to 16 bytes is best. See sort.h for
  *     stream, work and result.
  */
-#ifndef SLU_KERNELS_GATHER_H
-#define SLU_KERNELS_GATHER_H
+#ifndef SLU_KERNELS_COPY_H
+#define SLU_KERNELS_COPY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-struct slu_gather {
+struct slu_copy {
     const void *pool;
     const uint64_t *src; /* by item */
     const uint32_t *len; /* by item */
@@ -37,14 +37,14 @@ struct slu_gather {
     unsigned tok_bytes;
 };
 
-void slu_gather_ref(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
-                    void *out);
-void slu_gather_cpu(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
-                    void *out, unsigned n_threads);
+void slu_copy_ref(const struct slu_copy *c, uint64_t first_tok, size_t n_tok,
+                  void *out);
+void slu_copy_cpu(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
+                  unsigned n_threads);
 
-size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok);
-int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
-                    void *out, void *work, size_t work_byte, void *stream);
+size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok);
+int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
+                  void *work, size_t work_byte, void *stream);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@ MANDIR = $(ROOT)/share/man
 SHAREDIR = $(ROOT)/share/sluice
 DOCDIR = $(ROOT)/share/doc/sluice
 # The formats' specifications, and a reader of the stream that is written from its specification.
-DOCS := $(wildcard formats/*.md) tests/props/tokstream.py
+DOCS := $(wildcard formats/*.md) tests/props/tokstream.py tests/props/tokstream_frames.py
 BASHDIR = $(ROOT)/share/bash-completion/completions
 ZSHDIR  = $(ROOT)/share/zsh/site-functions
 FISHDIR = $(ROOT)/share/fish/vendor_completions.d

@@ -68,20 +68,25 @@ WITHIN = regex.compile(r"(?<=.)(?<!\p{GCB=Prepend})(?=%s)" % SIGN.pattern.remove
 
 
 def pieces(run):
+    """The words of a run without white space, and whether each is a grapheme of a script without spaces."""
     words, own = [], False
     for x in GRAPHEME.findall(run):
         for g in [x] if SIGN.match(x) or own and MARK.match(x) else WITHIN.split(x, 1):
             before, own = own, bool(SIGN.match(g) or own and MARK.match(g))
             if own or before or not words:
-                words.append(g)
+                words.append([g, own])
             else:
-                words[-1] += g
+                words[-1][0] += g
     return words
 
 
-def grams(text, n):
+def words_of(text):
     runs = (r for r in text.translate(BLANK).split(" ") if r)
-    words = [w.translate(LOWER) for r in runs for w in ([r] if r.isascii() else pieces(r))]
+    return [(w.translate(LOWER), own) for r in runs for w, own in ([(r, False)] if r.isascii() else pieces(r))]
+
+
+def grams(text, n):
+    words = [w for w, _ in words_of(text)]
     if len(words) < n:
         return [" ".join(words)] if words else []
     return [" ".join(words[i:i + n]) for i in range(len(words) - n + 1)]

@@ -53,11 +53,6 @@ static enum algorithm algorithm_of(const char *name)
     return NONE;
 }
 
-bool slu_raw_knows_hash(const char *algorithm)
-{
-    return algorithm_of(algorithm) != NONE;
-}
-
 static int hash_begin(struct hash *h, struct slu_err *err)
 {
     bool ok = true;

@@ -20,9 +20,6 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-/* Whether slu_raw_expect knows the algorithm. */
-bool slu_raw_knows_hash(const char *algorithm);
-
 struct slu_raw;
 
 /* Opens a regular file. n_byte: counts stored bytes as they are read; NULL: not

@@ -424,7 +424,9 @@ static bool keeps_shard(const struct slu_shards *s, const struct slu_shards_buck
     return false;
 }
 
-bool slu_shards_keeps(const void *ctx, const char *folder, const char *name)
+/* Whether this file belongs to a shard that is taken over; for
+ * slu_shard_dir_prepare. */
+static bool keeps_file(const void *ctx, const char *folder, const char *name)
 {
     const struct slu_shards *s = ctx;
 
@@ -478,7 +480,7 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
     if (!rc && found)
         rc = slu_shards_look(s, n_threads, err);
     if (!rc)
-        rc = slu_shard_dir_prepare(s->dir, s->cfg.format, replace, slu_shards_keeps, s,
+        rc = slu_shard_dir_prepare(s->dir, s->cfg.format, replace, keeps_file, s,
                                    &s->made_dir, &s->lock, err);
     s->made = !rc;
     if (!rc)

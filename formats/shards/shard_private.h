@@ -242,9 +242,6 @@ int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
  * of a shard are added. Any thread. */
 struct slu_u128 slu_shards_content(uint64_t index, struct slu_u128 tokens,
                                    const struct slu_seg *seg, uint64_t n_seg);
-/* Whether this file belongs to a shard that is taken over; for
- * slu_shard_dir_prepare. */
-bool slu_shards_keeps(const void *s, const char *folder, const char *name);
 
 /* ---- shard_stream.c, shard_build.c: slu_shards_write by either kind of format ---- */
 

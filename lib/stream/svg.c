@@ -24,13 +24,16 @@ void slu_svg_put(struct slu_svg *s, const char *fmt, ...)
         s->rc = slu_buf_append(s->out, line, (size_t)n, s->err);
 }
 
-void slu_svg_raw(struct slu_svg *s, const char *text)
+/* Appends text unchanged. */
+static void put_raw(struct slu_svg *s, const char *text)
 {
     if (!s->rc)
         s->rc = slu_buf_append(s->out, text, strlen(text), s->err);
 }
 
-void slu_svg_text(struct slu_svg *s, const char *text, size_t most)
+/* Appends text from outside: escaped, in one line, cut to `most` characters. Invalid
+ * UTF-8 and characters that XML forbids become U+FFFD. */
+static void put_text(struct slu_svg *s, const char *text, size_t most)
 {
     const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
     for (size_t i = 0; p < end; i++) {
@@ -67,7 +70,7 @@ void slu_svg_begin(struct slu_svg *s, const char *id, unsigned height,
                 "role=\"img\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
                 "aria-labelledby=\"%s-title %s-desc\">\n<title id=\"%s-title\">",
                 SLU_SVG_WIDTH, height, SLU_SVG_WIDTH, height, id, id, id);
-    slu_svg_text(s, title, 200);
+    put_text(s, title, 200);
     slu_svg_put(s, "</title>\n<desc id=\"%s-desc\">", id);
 }
 
@@ -95,20 +98,20 @@ void slu_svg_end_desc(struct slu_svg *s, const char *extra, const char *dark_ext
                       const char *title, const char *note)
 {
     slu_svg_put(s, "</desc>\n<style>\n");
-    slu_svg_raw(s, style);
-    slu_svg_raw(s, extra ? extra : "");
+    put_raw(s, style);
+    put_raw(s, extra ? extra : "");
     slu_svg_put(s, "@media (prefers-color-scheme:dark){\n");
-    slu_svg_raw(s, dark_style);
-    slu_svg_raw(s, dark_extra ? dark_extra : "");
+    put_raw(s, dark_style);
+    put_raw(s, dark_extra ? dark_extra : "");
     slu_svg_put(s, "}\n");
     slu_svg_put(s, "</style>\n<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n"
                    "<text class=\"h\" x=\"24\" y=\"36\">");
-    slu_svg_text(s, title, 80);
+    put_text(s, title, 80);
     slu_svg_put(s, "</text>\n");
     if (note && *note) {
         /* At 12 px a character of a wide font takes 7 px: more would pass the edge. */
         slu_svg_put(s, "<text class=\"m\" x=\"24\" y=\"56\">");
-        slu_svg_text(s, note, (SLU_SVG_WIDTH - 2 * 24) / 7);
+        put_text(s, note, (SLU_SVG_WIDTH - 2 * 24) / 7);
         slu_svg_put(s, "</text>\n");
     }
 }

@@ -77,9 +77,11 @@ struct slu_mds_file_cfg {
     bool zstd;
     const struct slu_mds_columns *columns; /* borrowed; NULL: use the columns that
                                               the shard states */
-    uint64_t samples;  /* required number of samples; UINT64_MAX: any */
-    uint64_t raw_byte; /* required uncompressed size; UINT64_MAX: any */
-    uint64_t max_byte; /* largest size of its table; 0: no limit */
+    const char *column; /* with columns NULL: name of the column with the ids; NULL:
+                           tokens, or input_ids. Borrowed for the call */
+    uint64_t samples;   /* required number of samples; UINT64_MAX: any */
+    uint64_t raw_byte;  /* required uncompressed size; UINT64_MAX: any */
+    uint64_t max_byte;  /* largest size of its table; 0: no limit */
     /* Hashes that the shard must have (raw_file.h); NULL: not known. Borrowed for the
      * call. */
     const char *raw_hash, *raw_hex, *stored_hash, *stored_hex;

@@ -80,11 +80,11 @@ static int read_table(struct slu_mds_file *f, const struct slu_mds_file_cfg *cfg
     return SLU_OK;
 }
 
-/* Reads the shard's own configuration, which the index repeats; `known`: that of the
- * index. */
-static int read_config(struct slu_mds_file *f, const struct slu_mds_columns *known,
+/* Reads the shard's own configuration, which the index repeats. */
+static int read_config(struct slu_mds_file *f, const struct slu_mds_file_cfg *cfg,
                        struct slu_err *err)
 {
+    const struct slu_mds_columns *known = cfg->columns;
     struct slu_buf text = SLU_BUF_INIT;
     struct slu_json *j = NULL;
     uint64_t n = offset(f, 0) - slu_raw_tell(f->raw);
@@ -98,7 +98,7 @@ static int read_config(struct slu_mds_file *f, const struct slu_mds_columns *kno
         rc = slu_err_at(err, "its configuration");
     if (!rc)
         rc = slu_mds_columns_parse(
-            &f->own, slu_json_root(j), known ? known->name : NULL,
+            &f->own, slu_json_root(j), known ? known->name : cfg->column,
             known && known->plain ? slu_mds_width(known->type) : 0, err);
     if (!rc && known && !slu_mds_columns_equal(&f->own, known))
         rc = slu_fail(err, SLU_E_FORMAT, "its columns differ from those in its index");
@@ -122,7 +122,7 @@ int slu_mds_file_open(struct slu_mds_file **out, const struct slu_mds_file_cfg *
     if (!rc)
         rc = read_table(f, cfg, err);
     if (!rc)
-        rc = read_config(f, cfg->columns, err);
+        rc = read_config(f, cfg, err);
     for (unsigned i = 0; !rc && i < f->own.n; i++)
         f->n_free += !f->own.size[i];
     if (rc)

@@ -5,7 +5,9 @@
  *                                the sequence's segments, padding included, or with
  *                                max_segments an array of fixed shape: lengths up to
  *                                the padding at the end, then 0; `tokens`
- *                                (ndarray:uint16 or uint32, of fixed shape)
+ *                                (ndarray:uint16 or uint32, of fixed shape); of a stream
+ *                                with masks also `loss_mask` (ndarray:uint8, of the same
+ *                                shape): 1 for a token that is trained on, else 0
  *   D_<i>/index.json             a data set of this bucket
  *   index.json                   a data set of all buckets, as merge_index makes it
  *
@@ -72,7 +74,7 @@ static bool mds_owns(const char *name)
 static uint64_t sample_byte(const struct slu_shard_bucket *b, uint64_t n_seg)
 {
     unsigned dim = n_seg < 1 << 8 ? 1 : n_seg < 1 << 16 ? 2 : 4;
-    return 4 + 1 + dim + 4 * n_seg + b->n_id * b->tok_bytes;
+    return 4 + 1 + dim + 4 * n_seg + b->n_id * (b->tok_bytes + b->masks);
 }
 
 /* Number of sequences that fit a shard for any segments; at worst, each segment has one
@@ -101,7 +103,8 @@ static int mds_check(const struct slu_shard_bucket *b, struct slu_err *err)
 static uint64_t mds_build_byte(const struct slu_shard_bucket *b)
 {
     uint64_t lengths = b->max_segments ? 4 * b->max_segments : b->n_id / 4,
-             raw = b->shard_sequences * (16 + b->n_id * b->tok_bytes + lengths);
+             raw = b->shard_sequences *
+                   (16 + b->n_id * (b->tok_bytes + b->masks) + lengths);
     return raw + slu_zstd_frame_bound(raw) + (4 << 20);
 }
 
@@ -112,25 +115,45 @@ static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
 {
     unsigned bits = 8 * b->tok_bytes;
     const uint64_t n = b->max_segments;
-    char shape[24] = "", size[24] = "null";
+    char shape[24] = "", size[24] = "null", type[48] = "", mask[24] = "";
     if (n) {
         snprintf(shape, sizeof shape, ":%llu", (unsigned long long)n);
         snprintf(size, sizeof size, "%llu", (unsigned long long)(4 * n));
     }
+    if (b->masks) {
+        snprintf(type, sizeof type, "\"ndarray:uint8:%llu\", ",
+                 (unsigned long long)b->n_id);
+        snprintf(mask, sizeof mask, "%llu, ", (unsigned long long)b->n_id);
+    }
     return slu_buf_printf(
         out, err,
-        "{\"column_encodings\": [\"ndarray:uint32%s\", \"ndarray:uint%u:%llu\"], "
-        "\"column_names\": [\"seq_lengths\", \"tokens\"], "
-        "\"column_sizes\": [%s, %llu], \"compression\": %s, \"format\": \"mds\", "
+        "{\"column_encodings\": [%s\"ndarray:uint32%s\", \"ndarray:uint%u:%llu\"], "
+        "\"column_names\": [%s\"seq_lengths\", \"tokens\"], "
+        "\"column_sizes\": [%s%s, %llu], \"compression\": %s, \"format\": \"mds\", "
         "\"hashes\": [\"xxh3_64\"], %s",
-        shape, bits, (unsigned long long)b->n_id, size,
+        type, shape, bits, (unsigned long long)b->n_id,
+        b->masks ? "\"loss_mask\", " : "", mask, size,
         (unsigned long long)(b->n_id * b->tok_bytes), m->compression,
         in_shard ? "\"size_limit\": null, \"version\": 2}" : "");
 }
 
-static uint8_t *put_ids(uint8_t *p, const void *tok, uint64_t n, unsigned tok_bytes)
+/* Writes the column loss_mask, if there are masks. */
+static uint8_t *put_mask(uint8_t *p, const struct slu_batch *from,
+                         const struct slu_seq *q)
 {
-    if (tok_bytes == 2)
+    for (uint64_t i = 0; from->masks && i < q->len_tok; i++)
+        *p++ = slu_batch_trained(from, q->tok_off + i);
+    return p;
+}
+
+static uint8_t *put_ids(uint8_t *p, const struct slu_batch *from,
+                        const struct slu_seq *q, unsigned tok_bytes)
+{
+    const void *tok = slu_batch_at(from, q->tok_off);
+    const uint64_t n = q->len_tok;
+    if (from->masks)
+        slu_mask_split(tok, n, p, tok_bytes, NULL);
+    else if (tok_bytes == 2)
         for (uint64_t i = 0; i < n; i++)
             slu_put_le16(p + 2 * i, ((const uint16_t *)tok)[i]);
     else
@@ -139,7 +162,7 @@ static uint8_t *put_ids(uint8_t *p, const void *tok, uint64_t n, unsigned tok_by
     return p + n * tok_bytes;
 }
 
-/* Writes [seq_lengths][tokens], both of fixed shape. */
+/* Writes [loss_mask][seq_lengths][tokens], all of fixed shape. */
 static int put_fixed(uint8_t **at, const struct slu_shard_bucket *b,
                      const struct slu_batch *from, const struct slu_seq *q,
                      struct slu_err *err)
@@ -157,14 +180,15 @@ static int put_fixed(uint8_t **at, const struct slu_shard_bucket *b,
                                    "of lengths has room for %llu",
                                    b->name, (unsigned long long)n_seg,
                                    (unsigned long long)n_length));
+    p = put_mask(p, from, q);
     for (uint64_t i = 0; i < n_length; i++, p += 4)
         slu_put_le32(p, i < n_seg ? (uint32_t)seg[i].len_tok : 0);
-    *at = put_ids(p, slu_batch_at(from, q->tok_off), b->n_id, b->tok_bytes);
+    *at = put_ids(p, from, q, b->tok_bytes);
     return SLU_OK;
 }
 
 /* Writes [size of seq_lengths, the only column without a fixed
- * size][seq_lengths][tokens]. */
+ * size][loss_mask][seq_lengths][tokens]. */
 static uint8_t *put_sample(uint8_t *p, const struct slu_shard_bucket *b,
                            const struct slu_batch *from, const struct slu_seq *q)
 {
@@ -172,12 +196,13 @@ static uint8_t *put_sample(uint8_t *p, const struct slu_shard_bucket *b,
     uint8_t n_seg[4];
     slu_put_le32(n_seg, (uint32_t)q->n_seg);
     slu_put_le32(p, (uint32_t)(1 + (1U << k) + 4 * q->n_seg));
-    p[4] = (uint8_t)(1 << 2 | k);
-    memcpy(p + 5, n_seg, 1U << k);
-    p += 5 + (1U << k);
+    p = put_mask(p + 4, from, q);
+    *p++ = (uint8_t)(1 << 2 | k);
+    memcpy(p, n_seg, 1U << k);
+    p += 1U << k;
     for (uint64_t i = 0; i < q->n_seg; i++, p += 4)
         slu_put_le32(p, (uint32_t)from->seg[q->seg_off + i].len_tok);
-    return put_ids(p, slu_batch_at(from, q->tok_off), b->n_id, b->tok_bytes);
+    return put_ids(p, from, q, b->tok_bytes);
 }
 
 static int put_raw(const struct mds *m, const struct slu_shard *s,
@@ -327,6 +352,7 @@ static bool mds_owns_in_set(const char *name)
 const struct slu_shard_format slu_shard_mds = {
     .name = "mds",
     .labels = SLU_LABELS_ANY,
+    .masks = true,
     .shard_sequences = mds_shard_sequences,
     .check = mds_check,
     .init = mds_init,

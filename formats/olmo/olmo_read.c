@@ -1,5 +1,5 @@
 /* olmo_read.c - reads back the files of ids for OLMo-core that sluice writes: the ids,
- * and rows that cover all ids but padding. */
+ * rows that cover all ids but padding, and masks. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,13 +11,14 @@
 #include "olmo_rows.h"
 
 struct olmo {
-    int fd;
+    int fd, mask_fd;          /* -1: not open */
     const char *path;         /* of the ids, for messages; borrowed */
     uint64_t n_id, n_seq, at; /* ids of a sequence; number of sequences; the next one */
     unsigned tok_bytes;
     struct slu_olmo_rows *rows;
     struct slu_olmo_row row; /* the next row, if have_row */
     bool have_row;
+    struct slu_buf mask;
 };
 
 static void olmo_close(void *state)
@@ -27,6 +28,9 @@ static void olmo_close(void *state)
         return;
     if (o->fd >= 0)
         close(o->fd);
+    if (o->mask_fd >= 0)
+        close(o->mask_fd);
+    slu_buf_release(&o->mask);
     slu_olmo_rows_close(o->rows);
     free(o);
 }
@@ -38,31 +42,41 @@ static int next_row(struct olmo *o, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
+/* Opens a file that has `width` bytes for each id. */
+static int open_file(int *fd, const char *path, const struct olmo *o, unsigned width,
+                     struct slu_err *err)
+{
+    struct stat st;
+    uint64_t want;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 || fstat(*fd, &st))
+        return slu_fail_errno(err, "%s: cannot be opened", path);
+    if (!__builtin_mul_overflow(o->n_seq, o->n_id * width, &want) &&
+        (uint64_t)st.st_size == want)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_TRUNCATED,
+                    "%s: has %llu bytes; %llu sequences of %llu ids take %llu", path,
+                    (unsigned long long)st.st_size, (unsigned long long)o->n_seq,
+                    (unsigned long long)o->n_id, (unsigned long long)want);
+}
+
 static int olmo_open(void **state, const char *const *path,
                      const struct slu_shard_bucket *b, uint64_t n_seq,
                      struct slu_err *err)
 {
     struct olmo *o = calloc(1, sizeof *o);
-    struct stat st;
     *state = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    *o = (struct olmo){.fd = open(path[0], O_RDONLY | O_CLOEXEC),
+    *o = (struct olmo){.fd = -1,
+                       .mask_fd = -1,
                        .path = path[0],
                        .n_id = b->n_id,
                        .n_seq = n_seq,
                        .tok_bytes = b->tok_bytes};
-    int rc = SLU_OK;
-    uint64_t want;
-    if (o->fd < 0 || fstat(o->fd, &st))
-        rc = slu_fail_errno(err, "%s: cannot be opened", path[0]);
-    else if (__builtin_mul_overflow(n_seq, b->n_id * b->tok_bytes, &want) ||
-             (uint64_t)st.st_size != want)
-        rc =
-            slu_fail(err, SLU_E_TRUNCATED,
-                     "%s: has %llu bytes; %llu sequences of %llu ids take %llu",
-                     path[0], (unsigned long long)st.st_size, (unsigned long long)n_seq,
-                     (unsigned long long)b->n_id, (unsigned long long)want);
+    int rc = open_file(&o->fd, path[0], o, b->tok_bytes, err);
+    if (!rc && b->masks)
+        rc = open_file(&o->mask_fd, path[2], o, 1, err);
     if (!rc)
         rc = slu_olmo_rows_open(&o->rows, path[1], n_seq * b->n_id, err);
     if (!rc)
@@ -98,6 +112,25 @@ static int check_rows(struct olmo *o, struct slu_err *err)
     return rc;
 }
 
+/* Marks the ids of the current sequence that are trained on. */
+static int read_mask(struct olmo *o, uint32_t *id, struct slu_err *err)
+{
+    slu_buf_clear(&o->mask);
+    int rc = slu_buf_reserve(&o->mask, o->n_id, err);
+    if (!rc)
+        rc = slu_pread_full(o->mask_fd, o->mask.data, o->n_id, o->at * o->n_id, err);
+    for (uint64_t i = 0; !rc && i < o->n_id; i++) {
+        if (o->mask.data[i] > 1)
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "%s: byte %llu of the label_mask beside it is %u; expected 0 "
+                "or 1",
+                o->path, (unsigned long long)(o->at * o->n_id + i), o->mask.data[i]);
+        id[i] |= (uint32_t)o->mask.data[i] << 31;
+    }
+    return rc;
+}
+
 static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
 {
     struct olmo *o = state;
@@ -118,12 +151,15 @@ static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
         to[i] = o->tok_bytes == 2 ? slu_le16(ids->data + 2 * i)
                                   : slu_le32(ids->data + 4 * i);
     ids->len = o->n_id * 4;
+    if (o->mask_fd >= 0)
+        rc = read_mask(o, to, err);
     o->at++;
-    return SLU_OK;
+    return rc;
 }
 
 const struct slu_shard_layout slu_shard_layout_olmo = {
     .format = "olmo",
+    .masks = true,
     .open = olmo_open,
     .next = olmo_next,
     .close = olmo_close,

@@ -6,6 +6,9 @@
  *   shard-%07d.csv.gz   a row `start,end,id,src,loc` for each segment: its ids in the
  *                       file, the record's own id, the source, the record's position in
  *                       the source. Padding has no row, because it is no document
+ *   shard-%07d.label_mask  of a stream with masks: a byte for each id, 1 if it is trained
+ *                       on, else 0, as OLMo-core's label_mask_paths have them. The name
+ *                       is none that a pattern for *.npy finds
  *   olmo-cache/         the index of NumpyVSLDataset (formats/olmo/olmo_cache.h) for
  *                       the curriculum natural; schedule(1) makes it for others
  *
@@ -20,6 +23,8 @@
 #include "formats/olmo/olmo_cache.h"
 #include "formats/shards/shard.h"
 #include "olmo_rows.h"
+
+enum { IDS, ROWS, MASK, N_FILE = MASK };
 
 #define AUTO_TOKENS (UINT64_C(1) << 28) /* half a GiB or one, like dolma's files */
 
@@ -53,7 +58,7 @@ static int olmo_init(void **state, const struct slu_shards_cfg *cfg,
         return slu_fail_nomem(err, sizeof *o);
     o->names = cfg->names;
     o->labels = h->label_tokens;
-    o->set.tok_bytes = h->tok_bytes;
+    o->set.tok_bytes = slu_header_stored(h);
     o->set.vocab_size = h->vocab_size;
     o->set.eos = h->eos;
     o->set.pad = h->pad != SLU_NO_TOKEN ? h->pad : h->eos;
@@ -74,9 +79,9 @@ static int olmo_init(void **state, const struct slu_shards_cfg *cfg,
 static void olmo_file_name(const void *state, uint64_t number, unsigned file, char *out,
                            size_t cap)
 {
+    static const char *const suffix[] = {"npy", "csv.gz", "label_mask"};
     (void)state;
-    snprintf(out, cap, "shard-%07llu.%s", (unsigned long long)number,
-             file ? "csv.gz" : "npy");
+    snprintf(out, cap, "shard-%07llu.%s", (unsigned long long)number, suffix[file]);
 }
 
 /* Whether the name is "shard-", digits and a suffix. */
@@ -86,7 +91,8 @@ static bool olmo_owns(const char *name)
         return false;
     size_t n = strspn(name + 6, "0123456789");
     name += 6 + n;
-    return n && (!strcmp(name, ".npy") || !strcmp(name, ".csv.gz"));
+    return n && (!strcmp(name, ".npy") || !strcmp(name, ".csv.gz") ||
+                 !strcmp(name, ".label_mask"));
 }
 
 static bool olmo_owns_in_set(const char *name)
@@ -147,12 +153,14 @@ static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
 {
     const struct olmo *o = state;
     uint64_t at = index * b->n_id;
-    int rc = put_ids(b, q->tok, &out[0], err);
+    int rc = put_ids(b, q->tok, &out[IDS], err);
+    if (!rc && q->mask)
+        rc = slu_buf_append(&out[MASK], q->mask, b->n_id, err);
     for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
         const struct slu_seg *g = &q->seg[i];
         if (g->source != SLU_PADDING)
             rc = slu_olmo_row_put(
-                &out[1], at, at + g->len_tok, g->id_len ? q->str + g->id_off : NULL,
+                &out[ROWS], at, at + g->len_tok, g->id_len ? q->str + g->id_off : NULL,
                 g->id_len, slu_names_source(o->names, g->source), g->document, err);
         at += g->len_tok;
     }
@@ -232,12 +240,14 @@ const struct slu_shard_format slu_shard_olmo = {
     .check = olmo_check,
     .init = olmo_init,
     .release = olmo_release,
-    .n_file = 2,
+    .masks = true,
+    .n_file = N_FILE,
+    .n_mask_file = 1,
     .file_name = olmo_file_name,
     .owns = olmo_owns,
     .encode = olmo_encode,
     .flush = olmo_flush,
-    .flush_files = 1 << 1,
+    .flush_files = 1 << ROWS,
     .set = olmo_set,
     .set_note = olmo_note,
     .set_folder = folder,

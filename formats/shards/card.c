@@ -202,7 +202,7 @@ static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_e
         rc = row_u64(out, "documents", c->sum->n.documents, err);
     if (!rc)
         rc = slu_buf_printf(out, err, "| vocabulary | %s ids, %u bytes each |\n",
-                            grouped(h->vocab_size, n), h->tok_bytes);
+                            grouped(h->vocab_size, n), slu_header_stored(h));
     if (!rc)
         rc = put_id(out, "end of document", h->eos, err);
     if (!rc)
@@ -501,7 +501,7 @@ int slu_card_json(const struct slu_card *c, struct slu_buf *out, struct slu_err 
         rc = slu_buf_printf(out, err, "%02x", h->fingerprint[i]);
     if (!rc)
         rc = slu_buf_printf(out, err, "\", \"vocab_size\": %llu, \"token_bytes\": %u",
-                            (ull)h->vocab_size, h->tok_bytes);
+                            (ull)h->vocab_size, slu_header_stored(h));
     if (!rc)
         rc = json_id(out, "eos_id", h->eos, err);
     if (!rc)

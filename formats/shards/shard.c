@@ -71,7 +71,7 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     if (h->masks && !f->masks)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "format %s cannot carry masks, which tell the tokens that are "
-                        "trained on; parquet can",
+                        "trained on; parquet and olmo can",
                         f->name);
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
@@ -84,7 +84,7 @@ static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
     b->length = length;
     b->n_id = slu_header_ids(&s->header, length);
     b->max_segments = s->cfg.max_segments < b->n_id ? s->cfg.max_segments : b->n_id;
-    b->tok_bytes = s->header.tok_bytes;
+    b->tok_bytes = slu_header_stored(&s->header);
     b->masks = s->masks;
     slu_shard_bucket_name(length, b->name);
     slu_shards_batch(s, &k->batch);
@@ -124,8 +124,6 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     if (!rc)
         rc = cfg->format->init(&s->state, cfg, err);
     s->masks = s->header.masks;
-    s->header.tok_bytes = slu_header_stored(&s->header);
-    s->header.masks = false;
     s->header.no_tokens = true;
     for (; s->n_bucket < s->header.n_bucket && !rc; s->n_bucket++)
         init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);

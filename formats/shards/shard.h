@@ -62,6 +62,8 @@ struct slu_shard_seq {
     const struct slu_seg *seg; /* the sequence's segments, padding included */
     uint64_t n_seg;
     const uint8_t *str; /* base of seg[].id_off */
+    /* 1 for each token that is trained on, else 0; NULL: the stream has no masks. */
+    const uint8_t *mask;
 };
 
 /* A complete shard, for indexes. */
@@ -102,8 +104,9 @@ struct slu_shard_format {
     enum slu_shard_labels labels; /* label tokens that the trainer requires
                                      (DESIGN.md, The stream) */
     bool powers_of_two;           /* buckets of other lengths are refused */
-    bool masks;                   /* carries masks: build takes a batch of marked ids
-                   (lib/stream/mask.h). Others refuse streams that have masks */
+    bool masks;                   /* carries masks: slu_shard_seq has them, build takes
+                                     a batch of marked ids (lib/stream/mask.h). Others
+                                     refuse streams that have masks */
     /* For `--shard-sequences auto`; within the limits of `check`. For a shard that is
      * built, the engine takes fewer if this number would not fit the least -M. */
     uint64_t (*shard_sequences)(const struct slu_shard_bucket *b);
@@ -115,7 +118,8 @@ struct slu_shard_format {
     void (*release)(void *state); /* NULL is legal */
 
     /* Names of a shard's files in its bucket's folder, file < n_file. */
-    unsigned n_file; /* 1 … SLU_SHARD_FILES */
+    unsigned n_file;      /* 1 … SLU_SHARD_FILES */
+    unsigned n_mask_file; /* with masks, so many more files follow */
     void (*file_name)(const void *state, uint64_t number, unsigned file, char *out,
                       size_t cap);
     /* Whether this format gives this name, with any options, to a file in a bucket's

@@ -223,7 +223,7 @@ static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
 {
     int rc = slu_shards_files_open(s, j->bucket, j->shard.facts.number, &j->files, err);
 
-    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++) {
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
         rc = slu_out_write(j->files->out[i], j->out[i].data, j->out[i].len, err);
         if (!rc)
             slu_out_begin_sync(j->files->out[i]);
@@ -268,9 +268,7 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         if (!rc)
             rc = write_files(t->s, j, err);
     }
-    j->b.tok = NULL; /* from here on only the rows */
-    j->b.masks = false;
-    j->b.sum_valid = false;
+    slu_batch_drop_ids(&j->b); /* from here on only the rows */
     slu_batch_sum(&j->b);
     return rc;
 }

@@ -27,7 +27,7 @@ int slu_shards_files_open(struct slu_shards *s, const struct slu_shards_bucket *
     struct slu_shards_files *f = calloc(1, sizeof *f);
     int rc = f ? SLU_OK : slu_fail_nomem(err, sizeof *f);
 
-    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++)
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++)
         rc = slu_shards_open_file(s, b, number, i, &f->digest[i], &f->out[i], err);
     if (rc) {
         slu_shards_files_abort(f);
@@ -43,7 +43,7 @@ static int close_item(struct slu_shards *s, struct slu_shards_item *it,
 {
     int rc = SLU_OK;
 
-    for (unsigned i = 0; it->files && i < s->cfg.format->n_file; i++) {
+    for (unsigned i = 0; it->files && i < slu_shards_n_file(s); i++) {
         struct slu_out *out = it->files->out[i];
         it->files->out[i] = NULL;
         if (!rc)
@@ -76,7 +76,7 @@ static void *closer(void *arg)
         struct slu_shards_item *it = &q->item[q->first % SLU_SHARDS_QUEUE];
         for (; begun != end; begun++) {
             struct slu_shards_files *f = q->item[begun % SLU_SHARDS_QUEUE].files;
-            for (unsigned i = 0; f && i < s->cfg.format->n_file; i++)
+            for (unsigned i = 0; f && i < slu_shards_n_file(s); i++)
                 slu_out_begin_sync(f->out[i]);
         }
         struct slu_err err = SLU_ERR_INIT;

@@ -204,7 +204,7 @@ int slu_shards_check_sizes(const struct slu_shards *s,
     char path[4096];
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++)
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++)
         rc = slu_shards_file_path(s, b, f->number, i, path)
                  ? check_size(path, f->n_byte[i], err)
                  : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);

@@ -247,19 +247,20 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                           : slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
     }
     const struct slu_sum *rows = slu_writer_sum(b->rows);
-    struct slu_count n = rows->n;
-    n.loss_tokens = b->sum.n.loss_tokens; /* rows have no masks */
-    if (memcmp(&n, &b->sum.n, sizeof n))
+    if (memcmp(&rows->n, &b->sum.n, sizeof rows->n))
         return slu_fail(
             err, SLU_E_CONSERVATION,
             "internal error: %s has %llu sequences in its shards and %llu in "
-            "its segments; please report it",
+            "its segments, and %llu and %llu tokens that are trained on; please "
+            "report it",
             b->pub.name, (unsigned long long)b->sum.n.sequences,
-            (unsigned long long)rows->n.sequences);
-    slu_sum_add(&s->sum, rows);
-    s->sum.checksum = slu_u128_add(s->sum.checksum, b->sum.checksum);
-    s->sum.mask_checksum = slu_u128_add(s->sum.mask_checksum, b->sum.mask_checksum);
-    s->sum.n.loss_tokens += n.loss_tokens;
+            (unsigned long long)rows->n.sequences,
+            (unsigned long long)b->sum.n.loss_tokens,
+            (unsigned long long)rows->n.loss_tokens);
+    struct slu_sum sum = *rows; /* whose checksums are those of no ids */
+    sum.checksum = b->sum.checksum;
+    sum.mask_checksum = b->sum.mask_checksum;
+    slu_sum_add(&s->sum, &sum);
     b->rows_file->n_seq = rows->n.sequences;
     b->rows_file->n_tok = rows->n.tokens;
     struct slu_writer *w = b->rows;

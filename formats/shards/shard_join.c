@@ -309,7 +309,9 @@ static int translate(struct translation *t, struct slu_batch *b, struct slu_err 
 static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
 {
     struct slu_shards *s = j->s;
-    struct slu_reader_cfg cfg = {(const char *const *)j->rows[k].path, j->rows[k].n, 0};
+    struct slu_reader_cfg cfg = {.path = (const char *const *)j->rows[k].path,
+                                 .n_path = j->rows[k].n,
+                                 .masks = true};
     struct slu_reader *r = NULL;
     struct slu_batch b;
     struct translation t = {.to = s->cfg.names};

@@ -147,7 +147,7 @@ int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *
         b->pub.name, (unsigned long long)f->number, (unsigned long long)f->n_seq,
         (unsigned long long)d->n.documents, (unsigned long long)d->n.tokens, sum,
         (unsigned long long)f->raw_byte, (unsigned long long)f->raw_xxh3, hex);
-    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++)
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++)
         rc = slu_buf_printf(t, err, "%s{\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}",
                             i ? "," : "", (unsigned long long)f->n_byte[i],
                             (unsigned long long)f->xxh3[i]);
@@ -215,7 +215,7 @@ static bool read_shard(const struct slu_shards *s, struct slu_json_value v,
         ok = i < SLU_SHARD_FILES &&
              slu_shards_u64(it.value, "bytes", &d->facts.n_byte[i]) &&
              slu_shards_hex(it.value, "xxh3_64", &d->facts.xxh3[i], 1);
-    return ok && i == s->cfg.format->n_file;
+    return ok && i == slu_shards_n_file(s);
 }
 
 bool slu_shards_read_line(const struct slu_shards *s, const uint8_t *p, size_t n,
@@ -305,7 +305,7 @@ static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     char path[4096];
 
     (void)worker;
-    for (unsigned i = 0; i < s->cfg.format->n_file; i++) {
+    for (unsigned i = 0; i < slu_shards_n_file(s); i++) {
         struct slu_digest d;
         struct stat st;
         if (!slu_shards_file_path(s, j->b, j->d->facts.number, i, path))
@@ -416,7 +416,7 @@ static bool keeps_shard(const struct slu_shards *s, const struct slu_shards_buck
 {
     char want[256];
 
-    for (unsigned f = 0; f < s->cfg.format->n_file && slu_shards_done(b, number); f++) {
+    for (unsigned f = 0; f < slu_shards_n_file(s) && slu_shards_done(b, number); f++) {
         s->cfg.format->file_name(s->state, number, f, want, sizeof want);
         if (!strcmp(want, name))
             return true;

@@ -115,10 +115,16 @@ struct slu_shards {
     bool skipped;
 };
 
+/* Number of files of each shard. */
+static inline unsigned slu_shards_n_file(const struct slu_shards *s)
+{
+    return s->cfg.format->n_file + (s->masks ? s->cfg.format->n_mask_file : 0);
+}
+
 /* Makes an empty batch of the set's sequences. */
 static inline void slu_shards_batch(const struct slu_shards *s, struct slu_batch *b)
 {
-    slu_batch_init(b, s->masks ? sizeof(uint32_t) : s->header.tok_bytes);
+    slu_batch_init(b, s->header.tok_bytes);
     b->masks = s->masks;
 }
 

@@ -31,7 +31,7 @@ static int shard_lines(const struct slu_shards *s, const struct slu_shards_bucke
     const struct slu_shard_format *format = s->cfg.format;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < format->n_file && !rc; i++) {
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
         char name[256];
         format->file_name(s->state, f->number, i, name, sizeof name);
         rc = line(t, b->pub.name, name, (struct slu_digest){f->n_byte[i], f->xxh3[i]},

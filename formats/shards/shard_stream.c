@@ -8,7 +8,8 @@
 
 enum {
     WRITE = 256 << 10, /* bytes of a file between two writes */
-    ROWS = 4096,       /* sequences whose rows are put at once */
+    ROWS = 4096,       /* sequences whose rows are put at once, */
+    MARKS = 1 << 20,   /* or fewer, with so many bytes of marked ids */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -49,6 +50,13 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     return rc || !f->begin ? rc : f->begin(s->state, &at, b->unwritten, err);
 }
 
+/* Puts the rows that wait, and with masks the marks of their tokens. */
+static int put_rows(struct slu_shards *s, bucket *b, struct slu_err *err)
+{
+    slu_batch_drop_ids(&b->batch);
+    return slu_shards_put_rows(s, b, &b->batch, err);
+}
+
 /* Ends the current shard, which is complete. */
 static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
@@ -64,7 +72,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     };
     int rc = SLU_OK;
 
-    for (unsigned i = 0; b->files && i < f->n_file && !rc; i++) {
+    for (unsigned i = 0; b->files && i < slu_shards_n_file(s) && !rc; i++) {
         rc = drain(s, b, i, err);
         if (!rc && f->end)
             rc = f->end(s->state, &at, i, b->files->out[i], err);
@@ -76,7 +84,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     b->n_ended++;
     rc = slu_shards_close(s, &it, err);
     if (!rc)
-        rc = slu_shards_put_rows(s, b, &b->batch, err);
+        rc = put_rows(s, b, err);
     b->here = (struct slu_sum){0};
     b->content = (struct slu_u128){0, 0};
     b->n_here = 0;
@@ -100,15 +108,16 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 
 struct row {
     unsigned bucket;
-    bool done;                   /* written by an earlier run: not encoded */
-    uint64_t index;              /* index in its shard */
-    size_t end[SLU_SHARD_FILES]; /* end of its bytes in enc */
-    struct slu_u128 hash, content;
+    bool done;                           /* written by an earlier run: not encoded */
+    uint64_t index;                      /* index in its shard */
+    size_t end[SLU_SHARD_FILES];         /* end of its bytes in enc */
+    struct slu_u128 hash, mask, content; /* mask: 0 without masks */
 };
 
 struct job {
     struct slu_batch b;
     struct slu_buf row, enc[SLU_SHARD_FILES];
+    struct slu_buf ids, mask; /* with masks: of one sequence */
 };
 
 struct run {
@@ -146,6 +155,39 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Parts the marked ids of a sequence. */
+static int split_masks(const struct slu_shards *s, struct job *j,
+                       const struct slu_seq *q, struct slu_shard_seq *out,
+                       struct slu_err *err)
+{
+    const uint32_t *marked = slu_batch_at(&j->b, q->tok_off);
+    slu_buf_clear(&j->ids);
+    slu_buf_clear(&j->mask);
+    int rc = slu_buf_reserve(&j->ids, q->len_tok * sizeof *marked, err);
+    if (!rc)
+        rc = slu_buf_reserve(&j->mask, q->len_tok, err);
+    if (rc)
+        return rc;
+    slu_mask_split(marked, q->len_tok, j->ids.data, slu_header_stored(&s->header),
+                   NULL);
+    for (uint64_t i = 0; i < q->len_tok; i++)
+        j->mask.data[i] = (uint8_t)(marked[i] >> 31);
+    out->tok = j->ids.data;
+    out->mask = j->mask.data;
+    return SLU_OK;
+}
+
+/* Hashes sequence i. */
+static void hash(const struct job *j, struct row *row, const struct slu_seq *q)
+{
+    row->hash = slu_batch_hash(&j->b, q->tok_off, q->len_tok);
+    row->mask = j->b.masks ? slu_mask_hash(slu_batch_at(&j->b, q->tok_off), q->len_tok,
+                                           row->hash)
+                           : (struct slu_u128){0, 0};
+    row->content = slu_shards_content(row->index, j->b.masks ? row->mask : row->hash,
+                                      &j->b.seg[q->seg_off], q->n_seg);
+}
+
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
@@ -157,20 +199,18 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         slu_buf_clear(&j->enc[f]);
     for (size_t i = 0; i < j->b.n_seq; i++) {
         const struct slu_seq *q = &j->b.seq[i];
-        const void *tok = slu_batch_at(&j->b, q->tok_off);
-        struct slu_shard_seq seq = {tok, &j->b.seg[q->seg_off], q->n_seg,
-                                    j->b.str.data};
-        int rc = SLU_OK;
-        if (!row[i].done)
+        struct slu_shard_seq seq = {slu_batch_at(&j->b, q->tok_off),
+                                    &j->b.seg[q->seg_off], q->n_seg, j->b.str.data,
+                                    NULL};
+        int rc = j->b.masks ? split_masks(t->s, j, q, &seq, err) : SLU_OK;
+        if (!rc && !row[i].done)
             rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
                                           row[i].index, &seq, j->enc, err);
         if (rc)
             return rc;
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             row[i].end[f] = j->enc[f].len;
-        row[i].hash = slu_hash_tokens(tok, q->len_tok, j->b.tok_bytes);
-        row[i].content =
-            slu_shards_content(row[i].index, row[i].hash, seq.seg, seq.n_seg);
+        hash(j, &row[i], q);
     }
     return SLU_OK;
 }
@@ -180,7 +220,8 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_err *err)
 {
     uint64_t n_byte = b->batch.n_seq * sizeof(struct slu_seq) +
-                      b->batch.n_seg * sizeof(struct slu_seg) + b->batch.str.len;
+                      b->batch.n_seg * sizeof(struct slu_seg) + b->batch.str.len +
+                      b->batch.own.len;
 
     if (!s->cfg.drop_last || !s->cfg.memory_byte || n_byte <= s->cfg.memory_byte)
         return SLU_OK;
@@ -199,7 +240,7 @@ static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
     bool run = b->n_here && b->n_here % SLU_SHARD_RUN == 0;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < f->n_file && !rc; i++) {
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
         if (flushed(f, i) ? run : b->unwritten[i].len >= WRITE)
             rc = drain(s, b, i, err);
         if (!rc && end[i] > from[i])
@@ -220,18 +261,20 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     if (!rc && !row->done)
         rc = put_bytes(s, b, j, from, row->end, err);
     if (!rc)
-        rc = slu_batch_add(&b->batch, NULL, q->len_tok, &j->b.seg[q->seg_off], q->n_seg,
-                           j->b.str.data, err);
+        rc = slu_batch_add(&b->batch, s->masks ? slu_batch_at(&j->b, q->tok_off) : NULL,
+                           q->len_tok, &j->b.seg[q->seg_off], q->n_seg, j->b.str.data,
+                           err);
     if (rc)
         return rc;
     b->n_here++;
     b->content = slu_u128_add(b->content, row->content);
     b->here.checksum = slu_u128_add(b->here.checksum, row->hash);
+    b->here.mask_checksum = slu_u128_add(b->here.mask_checksum, row->mask);
     slu_count_add(&b->here.n, slu_seq_count(&j->b, q));
     if (b->n_here == b->pub.shard_sequences)
         return end_shard(s, b, err);
-    if (b->batch.n_seq >= ROWS && !s->cfg.drop_last)
-        return slu_shards_put_rows(s, b, &b->batch, err);
+    if ((b->batch.n_seq >= ROWS || b->batch.own.len >= MARKS) && !s->cfg.drop_last)
+        return put_rows(s, b, err);
     return b->n_here % ROWS ? SLU_OK : check_rows(s, b, err);
 }
 
@@ -258,7 +301,7 @@ int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx
     int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
 
     for (unsigned i = 0; i < n_slots && !rc; i++) {
-        slu_batch_init(&job[i].b, s->header.tok_bytes);
+        slu_shards_batch(s, &job[i].b);
         slot[i] = &job[i];
     }
     if (!rc)
@@ -266,6 +309,8 @@ int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx
     for (unsigned i = 0; job && i < n_slots; i++) {
         slu_batch_release(&job[i].b);
         slu_buf_release(&job[i].row);
+        slu_buf_release(&job[i].ids);
+        slu_buf_release(&job[i].mask);
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             slu_buf_release(&job[i].enc[f]);
     }

@@ -35,11 +35,15 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
     struct stat st;
     if (stat(path, &st))
         return slu_shardset_incomplete(s, path, err);
-    struct slu_reader_cfg cfg = {&p, 1, 0};
+    struct slu_reader_cfg cfg = {.path = &p, .n_path = 1, .masks = true};
     rc = slu_reader_open(&s->segments, &cfg, err);
     if (!rc && !slu_reader_header(s->segments)->no_tokens)
         rc = slu_fail(err, SLU_E_FORMAT, "%s: holds tokens; expected segments alone",
                       path);
+    if (!rc && slu_reader_header(s->segments)->masks != s->masks)
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "%s: has %s masks, and report.json says that the set has %s",
+                      path, s->masks ? "no" : "the", s->masks ? "them" : "none");
     return rc;
 }
 
@@ -188,7 +192,8 @@ static int open_shard(struct slu_shardset *s, struct slu_err *err)
     struct slu_shardset_bucket *b = &s->bucket[s->at];
     char path[SLU_SHARD_FILES][PATH_MAX];
     const char *p[SLU_SHARD_FILES];
-    for (unsigned i = 0; i < s->format->n_file; i++) {
+    const unsigned n_file = s->format->n_file + (s->masks ? s->format->n_mask_file : 0);
+    for (unsigned i = 0; i < n_file; i++) {
         int rc = peek_shard(s, err);
         if (rc == SLU_EOF && i == 0)
             return rc;
@@ -234,11 +239,9 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
     }
     for (unsigned i = 0; !rc && i < s->n_bucket; i++) {
         s->bucket[i].pub.n_id = slu_header_ids(&s->header, s->bucket[i].pub.length);
-        s->bucket[i].pub.tok_bytes = s->header.tok_bytes;
+        s->bucket[i].pub.tok_bytes = slu_header_stored(&s->header);
         s->bucket[i].pub.masks = s->masks;
     }
-    s->header.masks = s->masks;
-    s->header.tok_bytes = s->masks ? sizeof(uint32_t) : s->header.tok_bytes;
     if (!rc)
         rc = open_manifest(s, err);
     if (rc)
@@ -320,6 +323,24 @@ static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Compares the marks of the ids with those of the segment rows. */
+static int check_marks(const struct slu_shardset *s, const struct slu_seq *q,
+                       struct slu_err *err)
+{
+    const uint32_t *id = (const uint32_t *)(const void *)s->ids.data,
+                   *row = slu_batch_at(&s->rows, q->tok_off);
+    for (uint64_t i = 0; i < q->len_tok; i++)
+        if ((id[i] ^ row[i]) & SLU_TRAINED)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s/%s: sequence %llu is%s trained on at token %llu, and "
+                            "segments/%s.tks says that it is%s; the set is damaged",
+                            s->dir, s->shard, (unsigned long long)s->n_here - 1,
+                            id[i] & SLU_TRAINED ? "" : " not", (unsigned long long)i,
+                            s->bucket[s->at].pub.name,
+                            id[i] & SLU_TRAINED ? " not" : "");
+    return SLU_OK;
+}
+
 /* Joins the tokens with the current segment rows. */
 static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
@@ -337,6 +358,8 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
                           "%s/%s: sequence %llu has %zu ids, its segments have %llu",
                           s->dir, s->shard, (unsigned long long)s->n_here - 1,
                           s->ids.len / 4, (unsigned long long)q->len_tok);
+        if (!rc && s->masks)
+            rc = check_marks(s, q, err);
         if (!rc)
             rc = narrow(s, &tok, err);
         if (!rc)

@@ -25,12 +25,14 @@ struct slu_shardset;
  * caller adds the names of the file and of DIR; else the layout names the file. */
 struct slu_shard_layout {
     const char *format;
-    /* Opens a shard by the paths of its n_file files, in the order of the writer. b has
-     * name, length, n_id and tok_bytes; n_seq: number of its sequences in the set's
+    /* Opens a shard by the paths of its files, in the order of the writer. b has name,
+     * length, n_id, tok_bytes and masks; n_seq: number of its sequences in the set's
      * manifest. */
     int (*open)(void **state, const char *const *path, const struct slu_shard_bucket *b,
                 uint64_t n_seq, struct slu_err *err);
-    bool masks; /* with b->masks, `next` gives marked ids (lib/stream/mask.h) */
+    bool
+        masks; /* with b->masks, `next` gives marked ids (lib/stream/mask.h); the caller
+                   compares the marks with those of the segments */
     /* Replaces ids (u32 native) by those of the next sequence; SLU_EOF at the end. */
     int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);

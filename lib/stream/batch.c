@@ -35,8 +35,19 @@ void slu_batch_clear(struct slu_batch *b)
     b->n_seq = b->n_seg = 0;
     b->tok = NULL;
     b->n_tok = 0;
+    b->marks_only = false;
     slu_buf_clear(&b->own);
     slu_buf_clear(&b->str);
+    b->sum_valid = false;
+}
+
+void slu_batch_drop_ids(struct slu_batch *b)
+{
+    uint32_t *marked = (void *)b->own.data;
+    for (size_t i = 0; b->masks && i < b->own.len / sizeof *marked; i++)
+        marked[i] &= SLU_TRAINED;
+    b->tok = b->masks ? b->tok : NULL;
+    b->marks_only = b->masks;
     b->sum_valid = false;
 }
 
@@ -219,6 +230,7 @@ int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
 
     slu_batch_clear(out);
     out->masks = b->masks;
+    out->marks_only = b->marks_only;
     for (size_t i = 0; !rc && i < n; i++)
         rc = slu_batch_add(out, slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
                            &b->seg[b->seq[i].seg_off], b->seq[i].n_seg, b->str.data,
@@ -249,7 +261,7 @@ void slu_batch_sum(struct slu_batch *b)
         const struct slu_seq *q = &b->seq[i];
         const struct slu_seg *s = &b->seg[q->seg_off];
         struct slu_u128 h = {0, 0}, trace;
-        if (b->tok)
+        if (slu_batch_has_ids(b))
             h = slu_batch_hash(b, q->tok_off, q->len_tok);
         t.checksum = slu_u128_add(t.checksum, h);
         trace = trace_hash(h, s, q->n_seg);

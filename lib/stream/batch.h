@@ -101,7 +101,8 @@ struct slu_batch {
     const void *tok; /* n_tok ids of tok_bytes each; NULL in a stream without tokens */
     uint64_t n_tok;
     unsigned tok_bytes;
-    bool masks;         /* tok has marked ids; only with tokens, and tok_bytes is 4 */
+    bool masks;         /* tok has marked ids; tok_bytes is 4 */
+    bool marks_only;    /* with masks, in a stream without tokens: ids in tok are 0 */
     struct slu_buf own; /* memory of tok if the batch was built with slu_batch_add */
     struct slu_buf str; /* record ids */
 
@@ -122,6 +123,10 @@ void slu_batch_init(struct slu_batch *b, unsigned tok_bytes);
 void slu_batch_release(struct slu_batch *b);
 /* Removes all sequences; keeps the memory. */
 void slu_batch_clear(struct slu_batch *b);
+
+/* Forgets the ids of all tokens, which b owns, and keeps marks: with masks the batch is
+ * marks_only, else it has no tokens. */
+void slu_batch_drop_ids(struct slu_batch *b);
 
 /* As slu_batch_clear, but frees memory beyond that of a usual frame, which a long
  * sequence needed. */
@@ -163,6 +168,12 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
 /* Add b to *a; subtract b, which is part of *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
 void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
+
+/* Whether the batch has ids. */
+static inline bool slu_batch_has_ids(const struct slu_batch *b)
+{
+    return b->tok && !b->marks_only;
+}
 
 /* Return the address of token i of the batch, to move it or its like; its id; and
  * whether it is trained on, which all tokens are without masks. */

@@ -80,7 +80,7 @@ int slu_domains_add_batch(struct slu_domains *d, const struct slu_batch *b,
                     return rc;
                 row->documents += s->offset == 0;
                 row->tokens += s->len_tok;
-                if (v && b->tok)
+                if (v && slu_batch_has_ids(b))
                     add_text(row, b, at, s->len_tok, v);
             }
             at += s->len_tok;

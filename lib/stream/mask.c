@@ -13,7 +13,9 @@ void slu_mask_join(uint32_t *marked, const void *tok, unsigned tok_bytes,
     const uint8_t *t = tok;
     for (size_t i = 0; i < n; i++) {
         uint32_t bit = bits ? bits[i / 8] >> i % 8 & 1 : 1;
-        uint32_t id = tok_bytes == 2 ? slu_le16(t + 2 * i) : slu_le32(t + 4 * i);
+        uint32_t id = !t               ? 0
+                      : tok_bytes == 2 ? slu_le16(t + 2 * i)
+                                       : slu_le32(t + 4 * i);
         marked[i] = id | bit << 31;
     }
 }

@@ -27,7 +27,8 @@ static inline uint64_t slu_mask_bytes(uint64_t n)
 }
 
 /* Makes marked ids of n ids of tok_bytes (2 or 4) bytes at `tok`, little-endian and at
- * any alignment, and of their bits (bit i % 8 of byte i / 8). bits NULL: all 1. */
+ * any alignment, and of their bits (bit i % 8 of byte i / 8). tok NULL: ids are 0. bits
+ * NULL: all 1. */
 void slu_mask_join(uint32_t *marked, const void *tok, unsigned tok_bytes,
                    const uint8_t *bits, size_t n);
 

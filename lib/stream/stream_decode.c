@@ -256,8 +256,9 @@ static int add_tokens(const struct slu_reader *r, struct slu_batch *b,
     int rc = slu_buf_reserve(&b->own, n_byte, err);
     if (rc)
         return rc;
-    slu_mask_join((uint32_t *)(void *)(b->own.data + b->own.len), k->tok,
-                  slu_header_stored(&r->header), k->mask, k->n_tok);
+    slu_mask_join((uint32_t *)(void *)(b->own.data + b->own.len),
+                  b->marks_only ? NULL : k->tok, slu_header_stored(&r->header), k->mask,
+                  k->n_tok);
     b->own.len += n_byte;
     return SLU_OK;
 }
@@ -285,7 +286,8 @@ static int check_padding(struct slu_batch *b, bool own_masks, struct slu_err *er
 static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     const struct slu_frame *before = NULL;
-    bool one = b->raw->n == 1 && !b->masks, tokens = !r->header.no_tokens;
+    bool one = b->raw->n == 1 && !b->masks, ids = !r->header.no_tokens,
+         tokens = ids || b->masks;
     pthread_mutex_lock(&r->mu);
     const bool masks = r->member[b->member].masks,
                inner_padding = r->member[b->member].inner_padding;
@@ -301,7 +303,7 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
             rc = slu_frame_payload(f, &p, &n, err);
         if (!rc)
             rc = split(f, p, n, &r->header, masks, &k, err);
-        if (!rc && tokens &&
+        if (!rc && ids &&
             !ids_in_range(k.tok, k.n_tok, slu_header_stored(&r->header),
                           r->header.vocab_size))
             rc = bad(f, "a token is not in the vocabulary", err);

@@ -226,10 +226,10 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
                         (unsigned long long)h->vocab_size, h->tok_bytes,
                         (unsigned long long)slu_le64(f + 64),
                         (unsigned long long)slu_le64(f + 72));
-    if (h->masks && (h->no_tokens || h->vocab_size > SLU_TRAINED))
+    if (h->masks && h->vocab_size > SLU_TRAINED)
         return slu_fail(err, SLU_E_FORMAT,
-                        "the header: masks without tokens, or with a vocabulary of "
-                        "%llu ids; expected at most 2^31",
+                        "the header: masks with a vocabulary of %llu ids; expected at "
+                        "most 2^31",
                         (unsigned long long)h->vocab_size);
     h->tok_bytes = h->masks ? 4 : h->tok_bytes;
     const uint64_t id[3] = {h->eos, h->bos, h->pad};

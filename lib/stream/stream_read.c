@@ -343,6 +343,7 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     b->raw->n = 0;
     b->tok_bytes = r->header.tok_bytes;
     b->masks = r->header.masks;
+    b->marks_only = b->masks && r->header.no_tokens;
     b->number = r->n_batch;
     const unsigned stored = slu_header_stored(&r->header);
     uint64_t raw_byte = 0;

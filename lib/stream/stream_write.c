@@ -157,20 +157,27 @@ static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
 
 /* ---- frames ---- */
 
+/* Whether the writer takes the tokens of sequences, or with masks their marks alone. */
+static bool has_tok(const struct slu_writer *w)
+{
+    return w->header.masks || !w->header.no_tokens;
+}
+
 /* Parts the marked ids of the current frame. */
 static int split_masks(struct slu_writer *w, struct slu_err *err)
 {
     const unsigned stored = slu_header_stored(&w->header);
     const uint64_t n_bit_byte = slu_mask_bytes(w->n_tok);
+    const bool ids = !w->header.no_tokens;
     slu_buf_clear(&w->plain);
-    int rc = slu_buf_reserve(&w->plain, w->n_tok * stored, err);
+    int rc = ids ? slu_buf_reserve(&w->plain, w->n_tok * stored, err) : SLU_OK;
     if (!rc)
         rc = slu_buf_reserve(&w->col[MASK], n_bit_byte, err);
     if (rc)
         return rc;
-    slu_mask_split((const uint32_t *)(void *)w->tok.data, w->n_tok, w->plain.data,
-                   stored, w->col[MASK].data);
-    w->plain.len = w->n_tok * stored;
+    slu_mask_split((const uint32_t *)(void *)w->tok.data, w->n_tok,
+                   ids ? w->plain.data : NULL, stored, w->col[MASK].data);
+    w->plain.len = ids ? w->n_tok * stored : 0;
     w->col[MASK].len = n_bit_byte;
     return SLU_OK;
 }
@@ -211,8 +218,7 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     slu_put_le64(row + 24, w->n_tok);
     if (!rc)
         rc = slu_buf_append(&w->index, row, sizeof row, err);
-    size_t n_byte =
-        w->header.no_tokens ? 0 : (size_t)w->n_tok * (size_t)w->header.tok_bytes;
+    size_t n_byte = has_tok(w) ? (size_t)w->n_tok * (size_t)w->header.tok_bytes : 0;
     const struct slu_buf *tok = w->header.masks ? &w->plain : &w->tok;
     if (!rc)
         rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta, tok->data,
@@ -267,7 +273,7 @@ static int add_tokens(struct slu_writer *w, const struct slu_batch *b, uint64_t 
                       uint64_t n, struct slu_err *err)
 {
     w->did.tokens += n;
-    if (w->header.no_tokens)
+    if (!has_tok(w))
         return SLU_OK;
     return slu_buf_append(&w->tok, slu_batch_at(b, at), n * b->tok_bytes, err);
 }
@@ -472,7 +478,8 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
 
 int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
 {
-    if (b->masks != w->header.masks)
+    if (b->masks != w->header.masks ||
+        (b->masks && b->marks_only != w->header.no_tokens))
         return slu_fail(err, SLU_E_CONSERVATION,
                         "internal error: the masks of the sequences would be lost, or "
                         "they have none; please report it");

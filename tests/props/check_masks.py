@@ -11,6 +11,7 @@ streams are read by tokstream.py.
 
 Tokens are bytes (`-t bytes`), or those of the built-in vocabulary.
 """
+import glob
 import json
 import os
 import random
@@ -186,38 +187,58 @@ def stages(what, want, program, names, options, n, files):
     subprocess.run(["rm", "-rf", "work"] + outs, check=True)
 
 
-def to_set(want):
-    """Parquet: the set in one process and in stages, byte by byte, and each trained token in it."""
-    run("pack", "--length", 512, "a.tks", "-o", "k.tks")
-    run("shuffle", "--sample", 0, "k.tks", "-o", "empty.tks")
-    p = subprocess.run([os.path.join(BIN, "shuffle"), "-q", "--format", "parquet", "-o", "set", "k.tks", "--stats", "s.json"],
-                       stderr=subprocess.PIPE)
-    if b"not built in" in p.stderr:
-        print("skip masks: shuffle --format parquet: needs Arrow")
-        return
-    same("shuffle --format parquet", Book.of_set("set"), want)
-    say(balanced("s.json"), "shuffle --format parquet: the books have them")
-    run("inspect", "--verify", "set")
-    run("shuffle", "--format", "parquet", "--last", "drop", "--shard-sequences", 64, "-o", "set2", "k.tks", "--stats", "s.json")
-    same("shuffle --last drop", Book.of_set("set2"), want, exactly=False)
-    say(balanced("s.json"), "shuffle --last drop: the books have them")
-    options = ["--format", "parquet", "--work", "work"]
+SETS = [["parquet"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"]]
+
+
+def digests(folder):
+    """Of all files of a set but those that name their folder, or differ in what they say of how they were made."""
+    return subprocess.run("cd %s && find . -type f ! -path './olmo-cache/*' ! -name manifest.jsonl ! -name report.json "
+                          "! -name README.md | sort | xargs sha256sum" % folder, shell=True, stdout=subprocess.PIPE,
+                          check=True).stdout
+
+
+def in_stages(want, name, options):
     os.mkdir("work")
+    options = options + ["--work", "work"]
     for i in range(2):
         run("shuffle", "--stage", "scatter", *options, "--part", "%d/2" % i, "--ranges", "2", ["k.tks", "empty.tks"][i])
     for i in range(2):
         run("shuffle", "--stage", "gather", *options, "--part", "%d/2" % i, "-o", "set3")
     run("shuffle", "--stage", "finish", *options, "-o", "set3", "--stats", "s.json")
-    same("shuffle --format parquet in stages", Book.of_set("set3"), want)
-    names = subprocess.run("cd %s && find . -name '*.parquet' -o -name '*.tks' | sort | xargs sha256sum" % "set", shell=True,
-                           stdout=subprocess.PIPE, check=True).stdout
-    say(names == subprocess.run("cd set3 && find . -name '*.parquet' -o -name '*.tks' | sort | xargs sha256sum", shell=True,
-                                stdout=subprocess.PIPE, check=True).stdout, "the set of the stages has the same bytes")
+    same(name + " in stages", Book.of_set("set3"), want)
+    say(digests("set") == digests("set3") != b"", name + " in stages: the same bytes")
+
+
+def to_set(want, format, *more):
+    """The set as inspect reads it, and its segments as tokstream.py does; in stages, the same bytes."""
+    options = ["--format", format, *more]
+    name = " ".join(map(str, ["shuffle"] + options))
+    p = subprocess.run([os.path.join(BIN, "shuffle"), "-q", *map(str, options), "-o", "set", "k.tks", "--stats", "s.json"],
+                       stderr=subprocess.PIPE)
+    if b"not built in" in p.stderr:
+        print("skip masks: shuffle --format parquet: needs Arrow")
+        return
+    say(not p.returncode, name + p.stderr.decode())
+    same(name, Book.of_set("set"), want)
+    say(balanced("s.json"), name + ": the books have them")
+    same(name + ": the segments", Book(*glob.glob("set/segments/*.tks")), want)
+    run("inspect", "--verify", "set")
+    run("shuffle", *options, "--last", "drop", "--shard-sequences", 64, "-o", "set2", "k.tks", "--stats", "s.json")
+    same(name + " --last drop", Book.of_set("set2"), want, exactly=False)
+    say(balanced("s.json"), name + " --last drop: the books have them")
+    in_stages(want, name, options)
     # A report that was changed: the masks of the shards are not those that it says.
     text = open("set/report.json").read()
     at = text.index('"mask_checksum": "') + len('"mask_checksum": "')
     open("set/report.json", "w").write(text[:at] + "%x" % (int(text[at], 16) ^ 1) + text[at + 1:])
-    say("masks" in run("inspect", "--verify", "set", fails=True), "inspect --verify sees masks that the report does not have")
+    say("masks" in run("inspect", "--verify", "set", fails=True), name + ": a report with another checksum of masks is seen")
+    if format == "olmo":
+        path = glob.glob("set2/D_9/*.label_mask")[0]
+        byte = bytearray(open(path, "rb").read())
+        byte[777] ^= 1
+        open(path, "wb").write(byte)
+        say("token %d" % (777 % 512) in run("inspect", "--records", "set2", fails=True), "shards are compared with segments")
+    subprocess.run(["rm", "-rf", "work", "set", "set2", "set3"], check=True)
 
 
 def main():
@@ -279,7 +300,10 @@ def main():
         stages("shuffle", want, "shuffle", [("scatter", "parts"), ("gather", "ranges")], ["--seed", "3"], n, files)
         stages("pack", want, "pack", [("count", "parts"), ("plan", "one"), ("scatter", "parts"), ("gather", "ranges")],
                ["--length", "512"], n, files)
-    to_set(want)
+    run("pack", "--length", 512, "a.tks", "-o", "k.tks")
+    run("shuffle", "--sample", 0, "k.tks", "-o", "empty.tks")
+    for options in SETS:
+        to_set(want, *options)
     sys.exit(1 if bad else 0)
 
 

@@ -183,8 +183,8 @@ class Frames:
         h.masks, h.inner_padding = bool(h.flags & MASKS), bool(h.flags & INNER_PADDING)
         if h.minor < 1 and (h.masks or h.inner_padding):
             self._fail("flags of version 1.1 in a stream of version 1.0")
-        if h.masks and (h.flags & NO_TOKENS or h.vocab_size > 2**31):
-            self._fail("MASKS without tokens, or with a vocab_size over 2^31")
+        if h.masks and h.vocab_size > 2**31:
+            self._fail("MASKS with a vocab_size over 2^31")
         if any(p[80:128]):
             self._fail("reserved bytes of HEAD")
         if h.vocab_size == 0 or h.vocab_size > 2**32:

@@ -99,8 +99,9 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
     assert_non_null(seg);
     b->masks = s->masks;
     b->tok_bytes = s->masks ? 4 : s->tok_bytes;
+    b->marks_only = s->masks && s->no_tokens;
     for (uint64_t i = 0; i < len; i++) {
-        uint32_t v = id_at(number, i, s->tok_bytes);
+        uint32_t v = b->marks_only ? 0 : id_at(number, i, s->tok_bytes);
         if (s->masks && trained_at(number, i))
             v |= SLU_TRAINED;
         if (b->tok_bytes == 2)
@@ -130,7 +131,8 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
         }
         at += n;
     }
-    OK(slu_batch_add(b, s->no_tokens ? NULL : tok, len, seg, k, (uint8_t *)id, &err));
+    OK(slu_batch_add(b, s->no_tokens && !s->masks ? NULL : tok, len, seg, k,
+                     (uint8_t *)id, &err));
     free(tok);
     free(seg);
 }

@@ -38,7 +38,7 @@ static void read_and_compare(const char *path, const struct shape *s)
             add(&want, s, slu_reader_names(r), number);
             assert_int_equal(q->len_tok, want.n_tok);
             assert_int_equal(q->n_seg, want.n_seg);
-            if (!s->no_tokens)
+            if (!s->no_tokens || s->masks)
                 assert_memory_equal(slu_batch_at(&b, q->tok_off), want.tok,
                                     q->len_tok * want.tok_bytes);
             assert_true(b.masks == s->masks);
@@ -98,6 +98,12 @@ static const struct shape shapes[] = {
      .masks = 1},
     {.tok_bytes = 4, .n_seq = 5, .len = {1 << 20, 1, (1 << 20) + 1, 5}, .masks = true},
     {.tok_bytes = 2, .n_seq = 3, .len = {3 << 20}, .n_seg = {7}, .masks = true},
+    {.tok_bytes = 2,
+     .n_seq = 3,
+     .len = {3 << 20, 5},
+     .n_seg = {7, 2},
+     .no_tokens = true,
+     .masks = true},
     {.tok_bytes = 4,
      .n_seq = 300,
      .len = {900, 5},

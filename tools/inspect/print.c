@@ -442,9 +442,14 @@ static int put_tokens(struct slu_buf *line, const struct slu_batch *b, uint64_t 
         if (!rc && line->len > FLUSH_BYTE)
             rc = print(line, err);
     }
-    if (!rc && b->masks)
-        rc = slu_buf_printf(line, err, "],\"mask\":[");
-    for (uint64_t i = 0; !rc && b->masks && i < n; i++) {
+    return rc ? rc : slu_buf_printf(line, err, "]");
+}
+
+static int put_mask(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
+                    uint64_t n, struct slu_err *err)
+{
+    int rc = slu_buf_printf(line, err, ",\"mask\":[");
+    for (uint64_t i = 0; !rc && i < n; i++) {
         rc = slu_buf_printf(line, err, i ? ",%d" : "%d", slu_batch_trained(b, at + i));
         if (!rc && line->len > FLUSH_BYTE)
             rc = print(line, err);
@@ -468,9 +473,11 @@ int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
     }
     if (!rc)
         rc = slu_buf_printf(line, err, "]");
-    if (!rc && b->tok)
+    if (!rc && slu_batch_has_ids(b))
         rc = put_tokens(line, b, q->tok_off, q->len_tok, err);
-    if (!rc && text && b->tok)
+    if (!rc && b->masks)
+        rc = put_mask(line, b, q->tok_off, q->len_tok, err);
+    if (!rc && text && slu_batch_has_ids(b))
         rc = put_text(line, b, q->tok_off, q->len_tok, text, err);
     if (!rc)
         rc = slu_buf_printf(line, err, "}\n");

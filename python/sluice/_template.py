@@ -34,6 +34,7 @@ Message = dict[str, Any]
 Span = tuple[int, int]
 
 _ALL = 1 << 62  # the template has looked at all messages, or at their number
+_METHODS = frozenset(dir(dict))
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
@@ -81,6 +82,25 @@ class _Namespace(Namespace):
     def __setitem__(self, name: str, value: Any) -> None:
         _check_name(name)
         Namespace.__setitem__(self, name, value)
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """jinja2's sandbox, which remembers what it has decided of a type's attribute: else this takes most of the time."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._safe: dict[tuple[type, str], bool] = {}
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        key = type(obj), attr
+        if key not in self._safe:
+            self._safe[key] = super().is_safe_attribute(obj, attr, value)
+        return self._safe[key]
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute not in _METHODS:  # as the base's, without its exceptions
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
 
 
 def _tojson(
@@ -208,9 +228,7 @@ class Template:
 
     def __init__(self, source: str, name: str, constants: Mapping[str, Any], now: datetime) -> None:
         self.name, self.constants = name, dict(constants)
-        env = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
-        )
+        env = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
         env.filters.update(tojson=_tojson, sluice_begin=self._begin, sluice_end=self._end)
         env.globals.update(raise_exception=_raise_exception, dict=_Dict(), namespace=_Namespace)
         env.globals["strftime_now"] = now.strftime
@@ -232,6 +250,7 @@ class Template:
             for node in begin, end:
                 node.set_lineno(loop.lineno).set_environment(env)
         self._code = env.from_string(tree)
+        self._plain = env.from_string(source)  # tells nothing: for prefixes
 
     # ---- what the template tells while it runs
 
@@ -257,16 +276,16 @@ class Template:
             self._seen = n
 
     def render(self, messages: list[Message], variables: Mapping[str, Any], prompt: bool = False) -> str:
+        code = self._code if isinstance(messages, _Seen) else self._plain
         out: list[str] = []
         self._out = self.generation.out = out
         self.generation.blocks = []
         self._written, self._seen = [], 0
         given = {"tools": None, "documents": None, **self.constants, **variables}
         try:
-            write = out.append
-            context = self._code.new_context({**given, "messages": messages, "add_generation_prompt": prompt})
-            for piece in self._code.root_render_func(context):
-                write(piece)
+            context = code.new_context({**given, "messages": messages, "add_generation_prompt": prompt})
+            for piece in code.root_render_func(context):
+                out.append(piece)  # one by one: while it runs the template tells how many there are
         except Exception as e:  # templates are programs: they fail in any way
             raise Refused("template-error", f"the template {self.name} fails: {e or type(e).__name__}") from e
         return "".join(out)

@@ -62,17 +62,20 @@ class Sequence:
 
     @property
     def padding(self) -> int:
-        """How many ids at the end are padding."""
+        """How many ids are padding."""
         s = self.segments
         return int(s.length[s.padding].sum())
 
     @property
+    def trained(self) -> Array:
+        """True for ids that are trained on, as the masks say; without masks all but padding."""
+        return self.bucket.trained(self.index, self.index + 1)
+
+    @property
     def loss_mask(self) -> Array:
-        """True for ids that are to be predicted: not padding, nor the first of a segment, which
-        nothing in its document comes before."""
-        out: Array = self.position_ids > 0
-        if self.padding:
-            out[len(out) - self.padding :] = False
+        """True for ids that are to be predicted: those that are trained on, but for the first of a
+        segment, which nothing in its document comes before."""
+        out: Array = self.trained & (self.position_ids > 0)
         return out
 
     @property
@@ -132,6 +135,10 @@ class Bucket:
     def segments(self, a: int, b: int) -> Segments:
         """The segments of sequences a to b, b not among them."""
         return self._owner._stream(self.name).segments(a, b)
+
+    def trained(self, a: int, b: int) -> Array:
+        """True for the ids of sequences a to b, one behind another, that are trained on."""
+        return self._owner._stream(self.name).trained(a, b)
 
 
 class ShardBucket(Bucket):
@@ -199,6 +206,7 @@ class Set:
     buckets: list[Any]
     dtype: np.dtype[np.unsignedinteger]  #: of stored ids
     label_tokens: bool  #: sequences have one id more than their bucket's length
+    masks: bool  #: it says of each token whether it is trained on
     checksum: str | None  #: of the set's contents
     eos_id: int | None
     pad_id: int | None
@@ -256,7 +264,7 @@ class Stream(Set):
         self.path, self.format, self.checksum = path, "stream", None
         self.report = {**vars(h), "sequences": len(f)}
         self.dtype = np.dtype(f"<u{h.token_bytes}")
-        self.label_tokens, self.vocab_size = h.label_tokens, h.vocab_size
+        self.label_tokens, self.masks, self.vocab_size = h.label_tokens, h.masks, h.vocab_size
         self.eos_id, self.pad_id = h.eos_id, h.pad_id
         self._streams["stream"] = f
         self.buckets = [Bucket(self, "stream", None, None, len(f))]
@@ -291,8 +299,7 @@ class ShardSet(Set):
             check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self._seal, f"{path}/report.json")
         except (ValueError, KeyError, TypeError) as e:
             raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
-        if "mask_checksum" in self.report:
-            raise SluiceError(f"{path}: has masks, which this version would lose; read the shards' own columns")
+        self.masks = "mask_checksum" in self.report
         if self.format not in FORMATS:
             raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
         lines = self._read("manifest.jsonl")
@@ -358,6 +365,8 @@ class ShardSet(Set):
                     f"{self.path}/{file}: has {len(f)} sequences, the shards {len(self._by_key[name])}; "
                     "copy or make the set again"
                 )
+            if self.masks and not f.header.masks:
+                raise SluiceError(f"{self.path}/{file}: has no masks, and the set has; make the set again")
             self._streams[name] = f
         return f
 

@@ -30,7 +30,7 @@ class Batches:
 
     A batch is a dictionary:
         input_ids, labels, position_ids   int64. labels[i] is the id that follows input_ids[i] in its
-                                          document, or -100: already shifted
+                                          document and is trained on, or -100: already shifted
         cu_seqlens   int32, where documents begin in the batch's tokens (all rows, one after another),
                      and the end. Padding counts as a document
         max_seqlen   of the longest document
@@ -82,7 +82,7 @@ class Batches:
         n = step.n // self.world
         first = step.first + self.rank * n
         batch: dict[str, Any] = {
-            **_tensors(self.data[step.length], first, first + n, self.data.label_tokens),
+            **_tensors(self.data[step.length], first, first + n, self.data.label_tokens, self.data.masks),
             "bucket": step.length,
             "step": k,
         }
@@ -102,7 +102,7 @@ class Batches:
         )
 
 
-def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool) -> dict[str, Any]:
+def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: bool) -> dict[str, Any]:
     """Inputs, labels, positions and boundaries of sequences a to b."""
     ids, s = bucket.block(a, b), bucket.segments(a, b)
     n, width = b - a, bucket.n_ids - label_tokens
@@ -112,9 +112,8 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool) -> dict[st
     row, begin = np.divmod(begin, bucket.n_ids)
     inner = begin > 0  # no label leads from one document to the next
     labels[row[inner], begin[inner] - 1] = IGNORED
-    if s.padding.any():
-        for r, at in zip(row[s.padding].tolist(), begin[s.padding].tolist()):
-            labels[r, at:] = IGNORED
+    if masks or s.padding.any():
+        labels[:, : bucket.n_ids - 1][~bucket.trained(a, b).reshape(n, -1)[:, 1:]] = IGNORED
     length = s.length
     if label_tokens:  # the last id is a label alone
         length = length.copy()

@@ -16,7 +16,9 @@ from ._base import Array, SluiceError, check_hash, map_file, unzstd
 
 PADDING = (1 << 64) - 1
 _NONE32 = (1 << 32) - 1
-_EXTRA, _N_EXTRA = 4, 1  # flag of the first optional column of segments, and their number
+_LABELS, _NO_TOKENS, _EXTRA, _MASKS, _INNER_PADDING = 1, 2, 4, 8, 16
+_N_EXTRA = 1  # optional columns of segments
+_FLAGS = _LABELS | _NO_TOKENS | _EXTRA | _MASKS | _INNER_PADDING
 _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
 _LIMIT = 1 << 26
@@ -31,6 +33,7 @@ class Header:
     label_tokens: bool
     has_tokens: bool
     extras: int  # a bit for each optional column of segments; 1: scores
+    masks: bool  # it says of each token whether it is trained on
     vocab_size: int
     eos_id: int | None
     bos_id: int | None
@@ -64,6 +67,7 @@ class _Columns:
     id_at: Array  # n_seg + 1
     id_bytes: bytes
     tok_at: Array  # n_seg + 1
+    mask: Array | None  # a bit a token
     tokens: Array | None
 
 
@@ -190,12 +194,14 @@ class StreamFile:
     def _head(self, p: Array) -> None:
         b = p.tobytes()
         major, _, tok, flags, vocab, eos, bos, pad, finger, n_bucket = struct.unpack_from("<IIIIQQQQ16sQ", b)
-        if major != 1 or flags // _EXTRA >> _N_EXTRA or tok not in (2, 4) or n_bucket > 64:
+        if major != 1 or flags & ~_FLAGS or tok not in (2, 4) or n_bucket > 64:
             raise SluiceError(f"{self.path}: a stream of another version; a newer sluice reads it")
         eos, bos, pad = (None if v == PADDING else int(v) for v in (eos, bos, pad))
         buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
+        labels, tokens, masks = bool(flags & _LABELS), not flags & _NO_TOKENS, bool(flags & _MASKS)
+        extras = flags // _EXTRA & ((1 << _N_EXTRA) - 1)
         self.headers.append(
-            Header(tok, bool(flags & 1), not flags & 2, flags // _EXTRA, vocab, eos, bos, pad, finger.hex(), buckets)
+            Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, finger.hex(), buckets)
         )
 
     def _columns(self, k: int) -> _Columns:
@@ -240,6 +246,7 @@ class StreamFile:
         for _ in range(bin(h.extras).count("1")):
             column("<u8", n_seg)
         ids = column("u1", n_id).tobytes()
+        mask = column("u1", -(-n_tok // 8)) if h.masks else None
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
         tok_at = starts(length)
         for what, found, expected in (
@@ -249,7 +256,7 @@ class StreamFile:
         ):  # fmt: skip
             if found != expected:
                 raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
-        return _Columns(n_seq, seg_at, source, document, offset, length, domain, id_at, ids, tok_at, tokens)
+        return _Columns(n_seq, seg_at, source, document, offset, length, domain, id_at, ids, tok_at, mask, tokens)
 
     # ---- names ----------------------------------------------------------------------------
 
@@ -342,6 +349,19 @@ class StreamFile:
         columns = {name: join(rows[name], dtype) for name, dtype in types.items()}
         columns["length"] = columns["length"].astype(np.int64)
         return Segments(self, join(counts, np.int64), ids=ids, **columns)
+
+    def trained(self, a: int, b: int) -> Array:
+        """True for each token of sequences a to b that is trained on: all but padding, in a stream without masks."""
+        parts = [np.zeros(0, bool)]
+        for _, c, lo, hi in self._pieces(a, b):
+            s, e = int(c.seg_at[lo]), int(c.seg_at[hi])
+            if c.mask is None:
+                parts.append(np.repeat(c.source[s:e] != PADDING, c.length[s:e].astype(np.int64)))
+            else:
+                first, last = int(c.tok_at[s]), int(c.tok_at[e])
+                bits = np.unpackbits(c.mask[first // 8 : -(-last // 8)], bitorder="little")
+                parts.append(bits[first % 8 :][: last - first].view(bool))
+        return parts[1] if len(parts) == 2 else np.concatenate(parts)
 
     def ids(self, i: int) -> Array:
         """The ids of sequence i: a view where they lie in one frame."""

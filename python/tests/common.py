@@ -73,6 +73,43 @@ def pieces(labels: bool, n: int = 500) -> str:
 
 
 @lru_cache(None)
+def masked_documents() -> bytes:
+    """A stream with masks: about half of the words are trained on."""
+    r = random.Random(5)
+    lines = []
+    for i in range(400):
+        text = " ".join(f"word{r.randrange(99)}" for _ in range(int(2 ** r.uniform(1, 8))))
+        cuts = sorted(r.randrange(len(text) + 1) for _ in range(2 * r.randint(1, 4)))
+        spans = [[a, b] for a, b in zip(cuts[::2], cuts[1::2]) if a < b] or [[0, 1]]
+        lines.append(json.dumps({"text": text, "spans": spans, "id": f"m-{i}"}))
+    text = "\n".join(lines).encode()
+    return run("tokenize", "-q", "--id-field=id", "--spans-field=spans", "-t", "bytes", stdin=text)
+
+
+@lru_cache(None)
+def masked(labels: bool) -> str:
+    """A packed stream with masks, and with padding."""
+    cut = run("decompose", "-q", "--min=16", "--max=256", *["--label-token"] * labels, stdin=masked_documents())
+    where = path(f"masked-{labels}.tks")
+    run("pack", "-q", "-o", where, stdin=cut)
+    return where
+
+
+@lru_cache(None)
+def masked_shards(name: str) -> str | None:
+    """A set of the format with masks; None if the format refuses them."""
+    where = path(f"masked-{name}")
+    try:
+        run("shuffle", "-q", f"--format={name.split('.')[0]}", "--shard-sequences=50", *FORMATS[name], "-o", where,
+            masked(name in LABELS))  # fmt: skip
+    except RuntimeError as e:
+        if "masks" in str(e) or "is not built" in str(e):
+            return None
+        raise
+    return where
+
+
+@lru_cache(None)
 def shards(name: str, n: int = 500, per_shard: int = 50) -> str:
     """A set of the format; labels where the format wants them."""
     where = path(f"{name}-{n}-{per_shard}")

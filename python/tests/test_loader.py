@@ -59,6 +59,7 @@ def expected(rows: list[dict[str, Any]], labels: bool) -> dict[str, list[int]]:
                 out["cu_seqlens"].append(out["cu_seqlens"][-1])
             out["cu_seqlens"][-1] += 1
             last = i + 1 == len(ids) or document[i + 1] != document[i] or document[i][1]
+            last = last or not r.get("mask", [1] * len(ids))[i + 1]
             out["input_ids"].append(ids[i])
             out["labels"].append(-100 if last else ids[i + 1])
             out["position_ids"].append(position)
@@ -97,6 +98,26 @@ def test_batches() -> None:
                 shape = (n, b["length"]) if layout == "padded" else (n * b["length"],)
                 assert batch["input_ids"].shape == batch["labels"].shape == shape
                 compare(batch, expected(rows[b["length"]][first : first + n], name in LABELS))
+
+
+def test_labels_of_masks() -> None:
+    """Labels are -100 at what is not trained on, in every format that takes masks."""
+    needs("xxhash", "zstandard")
+    seen = 0
+    for name in FORMATS:
+        where = common.masked_shards(name)
+        if not where or (name == "parquet" and not common.have_parquet()):
+            continue
+        data = sluice.open(where)
+        rows = by_bucket(where, data)
+        for layout in ("padded", "varlen"):
+            loader = sluice.Loader(data, batch_tokens=512, layout=layout, threads=0)
+            for batch in loader:
+                step = loader.batches.schedule[batch["step"]]
+                some = rows[step.length][step.first : step.first + step.n]
+                compare(batch, expected(some, name in LABELS))
+                seen += 1
+    assert seen > 100, seen
 
 
 def test_schedules() -> None:

@@ -33,7 +33,9 @@ def compare(q: sluice.Sequence, r: dict[str, Any], where: Any) -> None:
     positions = [i for n in lengths for i in range(n)]
     assert q.position_ids.tolist() == positions
     real = len(positions) - padding
-    assert q.loss_mask.tolist() == [p > 0 and i < real for i, p in enumerate(positions)]
+    trained = r.get("mask", [i < real for i in range(len(positions))])
+    assert q.trained.tolist() == [bool(t) for t in trained], where
+    assert q.loss_mask.tolist() == [p > 0 and bool(t) for p, t in zip(positions, trained)], where
 
 
 def compare_set(where: str, verify: bool) -> None:
@@ -59,6 +61,8 @@ def compare_set(where: str, verify: bool) -> None:
                 assert np.array_equal(b.block(min(a, z), z), whole[min(a, z) : z])
                 s = b.segments(min(a, z), z)
                 assert s.length.sum() == (z - min(a, z)) * b.n_ids and len(s.counts) == z - min(a, z)
+                trained = [b[i].trained.tolist() for i in range(min(a, z), z)]
+                assert b.trained(min(a, z), z).tolist() == [t for row in trained for t in row]
 
 
 def test_formats() -> None:
@@ -72,6 +76,35 @@ def test_formats() -> None:
 def test_parquet() -> None:
     needs("pyarrow", "xxhash", "zstandard")
     compare_set(shards("parquet"), verify=True)
+
+
+def test_masks() -> None:
+    """What is trained on: in a stream, in two of which one has no masks, in every format that takes masks."""
+    needs("xxhash", "zstandard")
+    stream = Path(common.masked(False)).read_bytes()
+    compare_set(common.masked(False), verify=True)
+    Path(path("documents.tks")).write_bytes(common.masked_documents())
+    compare_set(path("documents.tks"), verify=True)
+    docs = run("tokenize", "-q", "-t", "bytes", common.corpus(30))
+    plain = run("pack", "-q", "-z", stdin=run("decompose", "-q", "--min=16", "--max=256", stdin=docs))
+    Path(path("both.tks")).write_bytes(stream + plain)
+    both, one = sluice.open(path("both.tks"))["stream"], sluice.open(common.masked(False))["stream"]
+    n = len(one)
+    assert np.array_equal(both.trained(0, n), one.trained(0, n)) and 0 < one.trained(0, n).mean() < 1
+    rest = [both[i] for i in range(n, len(both))]
+    assert all(q.trained.tolist() == [i < len(q) - q.padding for i in range(len(q))] for q in rest)
+    padded = [q for q in one if q.padding]
+    assert padded and not any(q.trained[len(q) - q.padding :].any() for q in padded)
+    some = []
+    for name in FORMATS:
+        where = common.masked_shards(name)
+        if where and (name != "parquet" or common.have_parquet()):
+            compare_set(where, verify=False)
+            data = sluice.open(where)
+            assert data.masks and sum(int(b.trained(0, len(b)).sum()) for b in data) == data.report["loss_tokens"]
+            some.append(name)
+    assert not sluice.open(shards("olmo")).masks
+    assert {"olmo", "mds"} <= set(some), some
 
 
 def test_wide_ids() -> None:

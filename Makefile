@@ -147,8 +147,10 @@ $O/libsluice.a: $(LIB_OBJ)
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
 # For other people's programs. Ours take the archive: they also call functions that are not public.
-$(LIB_SO): $(LIB_LO) lib/libsluice.map
-	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=lib/libsluice.map \
+$O/libsluice.map: $O/libsluice.a lib/public tests/headers
+	$(Q)O='$O' CC='$(CC)' tests/headers -map > $@
+$(LIB_SO): $(LIB_LO) $O/libsluice.map
+	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$O/libsluice.map \
 	    -Wl,-Bsymbolic-functions -o $@ $(LIB_LO) $(LDLIBS_ALL)
 
 $(foreach p,$(PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(call PROGRAM_OBJ,$p)))

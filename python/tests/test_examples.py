@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,18 @@ def test_train_tiny() -> None:
     lengths = [int(line.split("length ")[1].split(",")[0]) for line in whole.stdout.splitlines()[:-1]]
     losses = [float(line.split("loss ")[1]) for line in whole.stdout.splitlines()]
     assert len(set(lengths)) > 1 and losses[-1] < losses[0] - 0.5, whole.stdout
+
+
+def test_train_chat() -> None:
+    needs("torch", "xxhash", "jinja2")
+    r = example("train_chat.py", path("chat"), "--steps", "40")
+    assert r.returncode == 0, r.stderr
+    first, *steps = r.stdout.splitlines()
+    turns = first.split(": ", 1)[1].strip("'").split("|")
+    said = [re.fullmatch(r"(\d) and (\d) is (\d+)\.</>\\n", turn) for turn in turns]
+    assert said and all(m and int(m[1]) + int(m[2]) == int(m[3]) for m in said), first
+    losses = [float(line.split("loss ")[1]) for line in steps]
+    assert losses[-1] < losses[0] - 3, r.stdout
 
 
 def test_grain_steps() -> None:

@@ -4,6 +4,10 @@
  *                                ids
  *   D_<i>/index.json             {"chunks": […], "config": {…}}
  *
+ * Of a stream with masks, the items are those that LitData's default loader, PyTreeLoader,
+ * reads: dictionaries of input_ids and loss_mask, which is 1 for a token that is trained
+ * on, else 0. An item has the sizes of both (u32), then both.
+ *
  * TokensLoader divides the ids of a chunk by its block_size and never reads the
  * offsets. Each item here has as many ids as a sequence, so this number is the exact
  * block_size. The format does not record where the documents of a packed sequence
@@ -24,7 +28,7 @@
 enum { AUTO_TOKENS = 1 << 24 };
 
 /* Positions in LitData's list of NumPy types. */
-enum { TYPE_U16 = 5, TYPE_U32 = 6 };
+enum { TYPE_U8 = 4, TYPE_U16 = 5, TYPE_U32 = 6 };
 
 struct litdata {
     int level; /* level of zstd; 0: not compressed */
@@ -61,14 +65,19 @@ static bool litdata_owns(const char *name)
            slu_shard_name_is(name, "chunk-0-", ".zstd.bin");
 }
 
+static uint64_t item_byte(const struct slu_shard_bucket *b)
+{
+    return b->n_id * b->tok_bytes + (b->masks ? 8 + b->n_id : 0);
+}
+
 static uint64_t raw_byte(const struct slu_shard_bucket *b, uint64_t n_seq)
 {
-    return 4 * (n_seq + 2) + n_seq * b->n_id * b->tok_bytes;
+    return 4 * (n_seq + 2) + n_seq * item_byte(b);
 }
 
 static uint64_t most_sequences(const struct slu_shard_bucket *b)
 {
-    return (UINT32_MAX - 8) / (4 + b->n_id * b->tok_bytes);
+    return (UINT32_MAX - 8) / (4 + item_byte(b));
 }
 
 static uint64_t litdata_shard_sequences(const struct slu_shard_bucket *b)
@@ -93,6 +102,20 @@ static uint64_t litdata_build_byte(const struct slu_shard_bucket *b)
     return raw + slu_zstd_frame_bound(raw) + (4 << 20);
 }
 
+/* Puts [size of ids][size of mask][ids][mask]. */
+static uint8_t *put_item(uint8_t *p, const struct slu_shard_bucket *b,
+                         const uint32_t *marked)
+{
+    const uint64_t n_id_byte = b->n_id * b->tok_bytes;
+    slu_put_le32(p, (uint32_t)n_id_byte);
+    slu_put_le32(p + 4, (uint32_t)b->n_id);
+    slu_mask_split(marked, b->n_id, p + 8, b->tok_bytes, NULL);
+    p += 8 + n_id_byte;
+    for (uint64_t i = 0; i < b->n_id; i++)
+        *p++ = (uint8_t)(marked[i] >> 31);
+    return p;
+}
+
 static int put_raw(const struct slu_shard *s, const struct slu_batch *b,
                    struct slu_buf *raw, struct slu_err *err)
 {
@@ -103,14 +126,20 @@ static int put_raw(const struct slu_shard *s, const struct slu_batch *b,
         return rc;
     slu_put_le32(raw->data, (uint32_t)s->n_seq);
     for (uint64_t i = 0; i <= s->n_seq; i++)
-        slu_put_le32(raw->data + 4 * (i + 1), (uint32_t)(table + i * n_id * w));
+        slu_put_le32(raw->data + 4 * (i + 1),
+                     (uint32_t)(table + i * item_byte(s->bucket)));
     uint8_t *p = raw->data + table;
-    for (size_t k = 0; k < b->n_seq; k++, p += n_id * w) {
+    for (size_t k = 0; k < b->n_seq; k++) {
         const void *tok = slu_batch_at(b, b->seq[k].tok_off);
+        if (b->masks) {
+            p = put_item(p, s->bucket, tok);
+            continue;
+        }
         for (uint64_t i = 0; i < n_id && w == 2; i++)
             slu_put_le16(p + 2 * i, ((const uint16_t *)tok)[i]);
         for (uint64_t i = 0; i < n_id && w == 4; i++)
             slu_put_le32(p + 4 * i, ((const uint32_t *)tok)[i]);
+        p += n_id * w;
     }
     raw->len = (size_t)(p - raw->data);
     return SLU_OK;
@@ -133,6 +162,30 @@ static int litdata_build(const void *state, const struct slu_shard *s,
     return rc;
 }
 
+#define LEAF "{\\\"type\\\": null, \\\"context\\\": null, \\\"children_spec\\\": []}"
+
+static int put_config(const struct litdata *l, const struct slu_shard_bucket *b,
+                      struct slu_buf *text, struct slu_err *err)
+{
+    static const char
+        plain[] = LEAF,
+        item[] = "{\\\"type\\\": \\\"builtins.dict\\\", \\\"context\\\": "
+                 "\\\"[\\\\\\\"input_ids\\\\\\\", \\\\\\\"loss_mask\\\\\\\"]\\\", "
+                 "\\\"children_spec\\\": [" LEAF ", " LEAF "]}";
+    char mask[32] = "";
+    if (b->masks)
+        snprintf(mask, sizeof mask, ", \"no_header_numpy:%d\"", TYPE_U8);
+    return slu_buf_printf(
+        text, err,
+        "], \"config\": {\"chunk_bytes\": null, \"chunk_size\": %llu, "
+        "\"compression\": %s, \"data_format\": [\"no_header_numpy:%d\"%s], "
+        "\"data_spec\": \"[1, %s]\", \"encryption\": null, \"item_loader\": "
+        "\"%s\"}}",
+        (unsigned long long)b->shard_sequences, l->level ? "\"zstd\"" : "null",
+        b->tok_bytes == 2 ? TYPE_U16 : TYPE_U32, mask, b->masks ? item : plain,
+        b->masks ? "PyTreeLoader" : "TokensLoader");
+}
+
 /* Writes {"chunks": […], "config": …}, without "updated_at", because no output has
  * times. */
 static int litdata_bucket(void *state, const struct slu_shard_bucket *b,
@@ -145,24 +198,19 @@ static int litdata_bucket(void *state, const struct slu_shard_bucket *b,
     for (uint64_t i = 0; i < b->n_shard && !rc; i++) {
         char name[64];
         litdata_file_name(l, shard[i].number, 0, name, sizeof name);
+        char dim[24] = "null";
+        if (!b->masks)
+            snprintf(dim, sizeof dim, "%llu",
+                     (unsigned long long)(shard[i].n_seq * b->n_id));
         rc = slu_buf_printf(&text, err,
                             "%s{\"chunk_bytes\": %llu, \"chunk_size\": %llu, \"dim\": "
-                            "%llu, \"filename\": \"%s\"}",
+                            "%s, \"filename\": \"%s\"}",
                             i ? ", " : "",
                             (unsigned long long)raw_byte(b, shard[i].n_seq),
-                            (unsigned long long)shard[i].n_seq,
-                            (unsigned long long)(shard[i].n_seq * b->n_id), name);
+                            (unsigned long long)shard[i].n_seq, dim, name);
     }
     if (!rc)
-        rc = slu_buf_printf(
-            &text, err,
-            "], \"config\": {\"chunk_bytes\": null, \"chunk_size\": %llu, "
-            "\"compression\": %s, \"data_format\": [\"no_header_numpy:%d\"], "
-            "\"data_spec\": \"[1, {\\\"type\\\": null, \\\"context\\\": null, "
-            "\\\"children_spec\\\": []}]\", \"encryption\": null, \"item_loader\": "
-            "\"TokensLoader\"}}",
-            (unsigned long long)b->shard_sequences, l->level ? "\"zstd\"" : "null",
-            b->tok_bytes == 2 ? TYPE_U16 : TYPE_U32);
+        rc = put_config(l, b, &text, err);
     if (!rc)
         rc = slu_out_write(out, text.data, text.len, err);
     slu_buf_release(&text);
@@ -172,6 +220,7 @@ static int litdata_bucket(void *state, const struct slu_shard_bucket *b,
 const struct slu_shard_format slu_shard_litdata = {
     .name = "litdata",
     .labels = SLU_LABELS_ANY,
+    .masks = true,
     .shard_sequences = litdata_shard_sequences,
     .check = litdata_check,
     .init = litdata_init,

@@ -6,9 +6,11 @@
 #include "formats/shards/card.h"
 
 /* %N: the bucket's folder, %L its length, %I ids of a sequence, %W the ids' width in
- * bytes, %T numpy's name for it, %M the member's suffix, %F the first shard's name. */
+ * bytes, %T numpy's name for it, %G how a member is read and %H its mask, %F the
+ * first shard's name, %P that name up to its first dot. With masks, `mask` follows. */
 static const struct reader {
-    const char *format, *what, *package, *python;
+    const char *format, *what, *package, *python, *mask;
+    bool masks; /* only for sets with masks, of which it is the reader */
 } readers[] = {
     {"wds", "WebDataset tar files, for OpenLM", "webdataset",
      "import glob, json\n"
@@ -17,12 +19,14 @@ static const struct reader {
      "shards = sorted(glob.glob(\"%N/shard-*.tar\"))\n"
      "for sample in webdataset.WebDataset(shards, shardshuffle=False):\n"
      "    ids = json.loads(%G)  # %I ids\n"
-     "    break\n"},
+     "    break\n",
+     "mask = json.loads(%H)  # 1: trained on\n"},
     {"olmo", "raw arrays of ids without a header, for OLMo-core", "numpy",
      "import numpy\n"
      "\n"
      "ids = numpy.memmap(\"%N/%F\", dtype=numpy.%T, mode=\"r\").reshape(-1, %I)\n"
-     "ids = ids[0]  # %I ids; documents of the same file: its .csv.gz, a row each\n"},
+     "ids = ids[0]  # %I ids; documents of the same file: its .csv.gz, a row each\n",
+     "mask = numpy.memmap(\"%N/%P.label_mask\", dtype=numpy.bool_, mode=\"r\")[:%I]\n"},
     {"ds", "datatrove's token files, for datatrove and nanotron", "datatrove",
      "from datatrove.utils.dataset import DatatroveFileDataset\n"
      "\n"
@@ -38,25 +42,35 @@ static const struct reader {
      "from streaming import StreamingDataset\n"
      "\n"
      "data = StreamingDataset(local=\"%N\", batch_size=1)\n"
-     "ids = data[0][\"tokens\"]  # %I ids\n"},
+     "ids = data[0][\"tokens\"]  # %I ids\n",
+     "mask = data[0][\"loss_mask\"]  # 1: trained on\n"},
     {"litdata", "LitData chunks, for LitGPT and Lightning", "litdata",
      "from litdata import StreamingDataset, TokensLoader\n"
      "\n"
      "data = StreamingDataset(\"%N\", item_loader=TokensLoader(block_size=%I))\n"
      "ids = data[0]  # %I ids\n"},
+    {"litdata", "LitData chunks, for LitGPT and Lightning", "litdata",
+     "from litdata import StreamingDataset\n"
+     "\n"
+     "data = StreamingDataset(\"%N\")\n"
+     "ids = data[0][\"input_ids\"]  # %I ids\n",
+     "mask = data[0][\"loss_mask\"]  # 1: trained on\n", .masks = true},
     {"parquet", "Parquet, for Hugging Face datasets and TRL", "datasets",
      "from datasets import load_dataset\n"
      "\n"
      "data = load_dataset(\"parquet\", data_files=\"%N/*.parquet\", split=\"train\")\n"
-     "ids = data[0][\"input_ids\"]  # %I ids\n"},
+     "ids = data[0][\"input_ids\"]  # %I ids\n",
+     "mask = data[0][\"assistant_masks\"]  # 1: trained on\n"},
 };
 
 static const struct reader *reader_of(const struct slu_card *c)
 {
+    const struct reader *found = NULL;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (!strcmp(readers[i].format, c->cfg->format->name))
-            return &readers[i];
-    return NULL;
+        if (!strcmp(readers[i].format, c->cfg->format->name) &&
+            (c->cfg->header->masks || !readers[i].masks))
+            found = &readers[i];
+    return found;
 }
 
 const char *slu_card_reader(const struct slu_card *c)
@@ -75,7 +89,11 @@ static int put(const struct slu_card *c, const char *file, char what,
                struct slu_buf *out, struct slu_err *err)
 {
     static const char *const get[] = {"sample[\"txt\"]", "sample[\"json\"]",
-                                      "gzip.decompress(sample[\"json.gz\"])"};
+                                      "gzip.decompress(sample[\"json.gz\"])"},
+                             *const get_mask[] = {
+                                 "sample[\"loss_mask.txt\"]",
+                                 "sample[\"loss_mask.json\"]",
+                                 "gzip.decompress(sample[\"loss_mask.json.gz\"])"};
     const struct slu_shard_bucket *b = c->bucket[0].b;
     const char *dot = strchr(file, '.');
     switch (what) {
@@ -94,9 +112,27 @@ static int put(const struct slu_card *c, const char *file, char what,
     case 'P':
         return slu_buf_append(out, file, dot ? (size_t)(dot - file) : strlen(file),
                               err);
+    case 'H':
+        return slu_buf_printf(out, err, "%s", get_mask[c->cfg->member]);
     default:
         return slu_buf_printf(out, err, "%s", get[c->cfg->member]);
     }
+}
+
+static int put_lines(const struct slu_card *c, const char *file, const char *lines,
+                     struct slu_buf *out, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (const char *p = lines; *p && !rc;) {
+        size_t n = strcspn(p, "%");
+        rc = slu_buf_append(out, p, n, err);
+        p += n;
+        if (rc || !*p)
+            continue;
+        rc = put(c, file, p[1], out, err);
+        p += 2;
+    }
+    return rc;
 }
 
 int slu_card_python(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
@@ -110,14 +146,9 @@ int slu_card_python(const struct slu_card *c, struct slu_buf *out, struct slu_er
     c->cfg->format->file_name(c->state, 0, 0, file, sizeof file);
     if (c->cfg->member == SLU_MEMBER_JSON_GZ)
         rc = slu_buf_printf(out, err, "import gzip\n");
-    for (const char *p = r->python; *p && !rc;) {
-        size_t n = strcspn(p, "%");
-        rc = slu_buf_append(out, p, n, err);
-        p += n;
-        if (rc || !*p)
-            continue;
-        rc = put(c, file, p[1], out, err);
-        p += 2;
-    }
+    if (!rc)
+        rc = put_lines(c, file, r->python, out, err);
+    if (!rc && c->cfg->header->masks && r->mask)
+        rc = put_lines(c, file, r->mask, out, err);
     return rc;
 }

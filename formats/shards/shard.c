@@ -71,7 +71,7 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     if (h->masks && !f->masks)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "format %s cannot carry masks, which tell the tokens that are "
-                        "trained on; parquet and olmo can",
+                        "trained on; all but ds and megatron can",
                         f->name);
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }

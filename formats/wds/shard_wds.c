@@ -1,7 +1,9 @@
 /* shard_wds.c - WebDataset shards as OpenLM's data loader reads them: shard-%07d.tar, a
  * POSIX ustar archive of members %012d.txt that hold "[1, 2, …]" (or .json with the
  * same bytes, or .json.gz, each a gzip member of its own), numbered from 0 in each
- * shard; and manifest.jsonl with a line for each shard.
+ * shard; and manifest.jsonl with a line for each shard. Of a stream with masks, a member
+ * %012d.loss_mask.txt (.json, .json.gz) follows each of these, with "[1, 0, …]": 1 for a
+ * token that is trained on, else 0. WebDataset joins both to one sample.
  *
  * The headers are written here, not by libarchive. They differ in only three fields, so
  * a template and a sum of digits suffice; this is an order of magnitude less work for
@@ -28,15 +30,18 @@ enum {
     MAX_TEXT = 12, /* of an id: ten digits, a comma, a space */
 };
 
+/* A member's header of size 0 and number 000000000000, without its checksum. */
+struct header {
+    uint8_t byte[BLOCK];
+    uint32_t sum; /* of its bytes, with spaces in the field of the checksum */
+};
+
 /* Entries of eight bytes: text of at most 6 bytes, and its length in the last byte. */
 struct wds {
     uint64_t plain[GROUP];  /* "7, " */
     uint64_t padded[GROUP]; /* "0007, " */
-    uint8_t header[BLOCK];  /* header of a member 000000000000.txt of size 0, without
-                              its checksum */
+    struct header ids, mask;
     bool gzip;
-    uint32_t header_sum; /* sum of its bytes, with spaces in the field of the
-                            checksum */
 };
 
 /* Text that a native 64-bit store writes to memory in order. */
@@ -57,24 +62,11 @@ static unsigned length_of(uint64_t e)
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? e >> 56 : e & 255;
 }
 
-static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
+/* ext: the name after its digits. */
+static void init_header(struct header *head, const char *ext)
 {
-    static const char *const suffix[] = {"txt", "json", "json.gz"};
-    struct wds *w = calloc(1, sizeof *w);
-    char text[16];
-
-    *state = w;
-    if (!w)
-        return slu_fail_nomem(err, sizeof *w);
-    for (unsigned i = 0; i < GROUP; i++) {
-        snprintf(text, sizeof text, "%u, ", i);
-        w->plain[i] = entry(text);
-        snprintf(text, sizeof text, "%04u, ", i);
-        w->padded[i] = entry(text);
-    }
-    char *h = (char *)w->header;
-    snprintf(h, 100, "%012d.%s", 0, suffix[cfg->member]);
-    w->gzip = cfg->member == SLU_MEMBER_JSON_GZ;
+    char *h = (char *)head->byte;
+    snprintf(h, 100, "%012d.%s", 0, ext);
     memcpy(h + 100, "0000644", 7);
     memcpy(h + 108, "0000000", 7);          /* uid */
     memcpy(h + 116, "0000000", 7);          /* gid */
@@ -89,7 +81,28 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
     memcpy(h + 329, "0000000", 7); /* device numbers */
     memcpy(h + 337, "0000000", 7);
     for (unsigned i = 0; i < BLOCK; i++)
-        w->header_sum += w->header[i];
+        head->sum += head->byte[i];
+}
+
+static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    static const char *const suffix[] = {"txt", "json", "json.gz"};
+    struct wds *w = calloc(1, sizeof *w);
+    char text[32];
+
+    *state = w;
+    if (!w)
+        return slu_fail_nomem(err, sizeof *w);
+    for (unsigned i = 0; i < GROUP; i++) {
+        snprintf(text, sizeof text, "%u, ", i);
+        w->plain[i] = entry(text);
+        snprintf(text, sizeof text, "%04u, ", i);
+        w->padded[i] = entry(text);
+    }
+    init_header(&w->ids, suffix[cfg->member]);
+    snprintf(text, sizeof text, "loss_mask.%s", suffix[cfg->member]);
+    init_header(&w->mask, text);
+    w->gzip = cfg->member == SLU_MEMBER_JSON_GZ;
     return SLU_OK;
 }
 
@@ -148,11 +161,12 @@ static uint32_t put_digits(uint8_t *p, unsigned n, uint64_t v, unsigned base)
     return sum;
 }
 
-static void put_header(const struct wds *w, uint64_t index, uint64_t size, uint8_t *h)
+static void put_header(const struct header *head, uint64_t index, uint64_t size,
+                       uint8_t *h)
 {
-    uint32_t sum = w->header_sum;
+    uint32_t sum = head->sum;
 
-    memcpy(h, w->header, BLOCK);
+    memcpy(h, head->byte, BLOCK);
     sum += put_digits(h, NAME_DIGITS, index, 10);
     sum += put_digits(h + SIZE_AT, SIZE_DIGITS, size, 8);
     put_digits(h + SUM_AT, 6, sum, 8);
@@ -195,6 +209,16 @@ static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64
     return p;
 }
 
+static uint8_t *put_bits(uint8_t *p, const uint8_t *bit, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++, p += 3) {
+        p[0] = '0' + bit[i];
+        p[1] = ',';
+        p[2] = ' ';
+    }
+    return p;
+}
+
 /* Compresses n bytes at `from` to a gzip member without name or time, of at most cap
  * bytes, at `to`; *size: its size. */
 static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t cap,
@@ -215,12 +239,12 @@ static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t 
                : slu_fail(err, SLU_E_LIMIT, "internal error: a member does not fit");
 }
 
-static int wds_encode(const void *state, const struct slu_shard_bucket *b,
-                      uint64_t index, const struct slu_shard_seq *q,
+/* Appends a member with n numbers of so many bytes. */
+static int put_member(const struct wds *w, const struct header *head, uint64_t index,
+                      const void *number, uint64_t n, unsigned n_byte,
                       struct slu_buf *out, struct slu_err *err)
 {
-    const struct wds *w = state;
-    uint64_t most = b->n_id * MAX_TEXT + 2,
+    uint64_t most = n * MAX_TEXT + 2,
              room = w->gzip ? gzip_bound(most) : 0; /* then the text is after this
                                                        room */
     int rc = slu_buf_reserve(out, most + room + 3 * BLOCK, err);
@@ -229,8 +253,8 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
         return rc;
     uint8_t *header = out->data + out->len, *text = header + BLOCK + room, *p = text;
     *p++ = '[';
-    p = put_ids(w, p, q->tok, b->n_id, b->tok_bytes);
-    if (b->n_id)
+    p = n_byte == 1 ? put_bits(p, number, n) : put_ids(w, p, number, n, n_byte);
+    if (n)
         p -= 2;
     *p++ = ']';
     uint64_t size = (uint64_t)(p - text);
@@ -240,9 +264,21 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
         return rc;
     uint64_t pad = -size & (BLOCK - 1);
     memset(header + BLOCK + size, 0, pad);
-    put_header(w, index, size, header);
+    put_header(head, index, size, header);
     out->len += BLOCK + size + pad;
     return SLU_OK;
+}
+
+static int wds_encode(const void *state, const struct slu_shard_bucket *b,
+                      uint64_t index, const struct slu_shard_seq *q,
+                      struct slu_buf *out, struct slu_err *err)
+{
+    const struct wds *w = state;
+    int rc = put_member(w, &w->ids, index, q->tok, b->n_id, b->tok_bytes, out, err);
+
+    return rc || !q->mask
+               ? rc
+               : put_member(w, &w->mask, index, q->mask, b->n_id, 1, out, err);
 }
 
 static int wds_end(void *state, const struct slu_shard *s, unsigned file,
@@ -277,6 +313,7 @@ const struct slu_shard_format slu_shard_wds = {
     .name = "wds",
     .labels = SLU_LABELS_WANTED,
     .powers_of_two = true,
+    .masks = true,
     .shard_sequences = wds_shard_sequences,
     .check = wds_check,
     .options = SLU_SHARD_MEMBER,

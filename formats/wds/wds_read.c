@@ -1,5 +1,5 @@
 /* wds_read.c - reads back the WebDataset shards that sluice writes: ustar members of
- * "[1, 2, …]", plain, or each in its own gzip member. */
+ * "[1, 2, …]", plain, or each in its own gzip member, and with masks members of bits. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,9 @@ struct wds {
     uint64_t at, n_byte; /* position in the file, and its size */
     uint64_t n;          /* members read */
     uint64_t most;       /* largest text of a member */
+    bool masks;          /* each member of ids is followed by one of its mask */
     const char *suffix;  /* suffix of all members; NULL: no member was read */
-    struct slu_buf text, zipped;
+    struct slu_buf text, zipped, mask;
 };
 
 static void wds_close(void *state)
@@ -31,6 +32,7 @@ static void wds_close(void *state)
         close(w->fd);
     slu_buf_release(&w->text);
     slu_buf_release(&w->zipped);
+    slu_buf_release(&w->mask);
     free(w);
 }
 
@@ -52,6 +54,7 @@ static int wds_open(void **state, const char *const *path,
     }
     w->n_byte = (uint64_t)st.st_size;
     w->most = b->n_id * 12 + 2;
+    w->masks = b->masks;
     *state = w;
     return SLU_OK;
 }
@@ -123,13 +126,15 @@ static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *e
     return SLU_OK;
 }
 
-/* Whether the name is that of member n. The suffix must be that of the first member. */
-static bool name_ok(struct wds *w, const char *name)
+/* Whether the name is that of member n, of ids or of their mask ("loss_mask."). The suffix
+ * must be that of the first member. */
+static bool name_ok(struct wds *w, const char *name, const char *what)
 {
     static const char *const suffix[] = {"txt", "json", "json.gz"};
-    char want[32];
+    char want[48];
     for (unsigned i = 0; i < 3; i++) {
-        snprintf(want, sizeof want, "%012llu.%s", (unsigned long long)w->n, suffix[i]);
+        snprintf(want, sizeof want, "%012llu.%s%s", (unsigned long long)w->n, what,
+                 suffix[i]);
         if (strncmp(name, want, 100) || (w->suffix && w->suffix != suffix[i]))
             continue;
         w->suffix = suffix[i];
@@ -161,29 +166,38 @@ static int unzip(struct wds *w, struct slu_err *err)
                              (unsigned long long)w->n);
 }
 
-static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
+/* Reads the second of the two blocks of zeros with which an archive ends. */
+static int read_end(struct wds *w, struct slu_err *err)
 {
     static const uint8_t zero[BLOCK];
-    struct wds *w = state;
+    uint8_t h[BLOCK];
+    int rc = read_exactly(w, h, BLOCK, err);
+    if (!rc && memcmp(h, zero, BLOCK))
+        rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
+                         "the archive ends with one block of zeros; expected two");
+    return rc ? rc : SLU_EOF;
+}
+
+/* Reads the numbers of the next member; SLU_EOF at the end of the archive, which only a
+ * member of ids (what "") may meet. */
+static int next_member(struct wds *w, const char *what, struct slu_buf *ids,
+                       struct slu_err *err)
+{
+    static const uint8_t zero[BLOCK];
     uint8_t h[BLOCK], pad[BLOCK];
     uint64_t size;
     int rc = read_exactly(w, h, BLOCK, err);
     if (rc)
         return rc;
-    if (!memcmp(h, zero, BLOCK)) {
-        rc = read_exactly(w, h, BLOCK,
-                          err); /* because an archive ends with two blocks of zeros */
-        if (!rc && memcmp(h, zero, BLOCK))
-            rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
-                             "the archive ends with one block of zeros; expected two");
-        return rc ? rc : SLU_EOF;
-    }
-    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || !name_ok(w, (char *)h))
+    if (!*what && !memcmp(h, zero, BLOCK))
+        return read_end(w, err);
+    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || !name_ok(w, (char *)h, what))
         return slu_fail_at(err, SLU_E_FORMAT, w->at - BLOCK,
                            "tar header at byte %llu is damaged, or of another member "
-                           "(expected %012llu.%s)",
+                           "(expected %012llu.%s%s)",
                            (unsigned long long)(w->at - BLOCK),
-                           (unsigned long long)w->n, w->suffix ? w->suffix : "txt");
+                           (unsigned long long)w->n, what,
+                           w->suffix ? w->suffix : "txt");
     if (size > w->n_byte - w->at) /* checked before memory is allocated */
         return slu_fail_at(err, SLU_E_TRUNCATED, w->n_byte, "ends early, at byte %llu",
                            (unsigned long long)w->n_byte);
@@ -206,14 +220,42 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
                          (unsigned long long)w->at);
     if (!rc && gzip)
         rc = unzip(w, err);
-    if (!rc)
-        rc = parse_ids(w, ids, err);
+    return rc ? rc : parse_ids(w, ids, err);
+}
+
+/* Marks the ids that the next member says are trained on. */
+static int read_mask(struct wds *w, struct slu_buf *ids, struct slu_err *err)
+{
+    int rc = next_member(w, "loss_mask.", &w->mask, err);
+    if (!rc && w->mask.len != ids->len)
+        rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
+                         "member %llu has %zu ids, and its mask has %zu bits",
+                         (unsigned long long)w->n, ids->len / 4, w->mask.len / 4);
+    uint32_t *id = (uint32_t *)(void *)ids->data;
+    const uint32_t *bit = (const uint32_t *)(const void *)w->mask.data;
+    for (size_t i = 0; !rc && i < ids->len / 4; i++) {
+        if (bit[i] > 1)
+            return slu_fail_at(err, SLU_E_FORMAT, w->at,
+                               "member %llu: its mask has a %u; expected 0 or 1",
+                               (unsigned long long)w->n, bit[i]);
+        id[i] |= bit[i] << 31;
+    }
+    return rc;
+}
+
+static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
+{
+    struct wds *w = state;
+    int rc = next_member(w, "", ids, err);
+    if (!rc && w->masks)
+        rc = read_mask(w, ids, err);
     w->n++;
     return rc;
 }
 
 const struct slu_shard_layout slu_shard_layout_wds = {
     .format = "wds",
+    .masks = true,
     .open = wds_open,
     .next = wds_next,
     .close = wds_close,

@@ -187,7 +187,9 @@ def stages(what, want, program, names, options, n, files):
     subprocess.run(["rm", "-rf", "work"] + outs, check=True)
 
 
-SETS = [["parquet"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"]]
+SETS = [["parquet"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"],
+        ["litdata"], ["litdata", "--compress", "zstd"], ["wds", "--accept-mismatch"],
+        ["wds", "--accept-mismatch", "--member", "json.gz"]]
 
 
 def digests(folder):

@@ -4,7 +4,7 @@ import json, os, resource, statistics, subprocess, sys, time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 O = os.path.join(ROOT, os.environ.get("O", "build"))
 BIN = os.environ.get("BIN", os.path.join(O, "bin"))
-TEXTS = os.path.join(O, "bench")
+TEXTS = os.path.join(O, "bench", os.environ.get("TEXTS", ""))
 VOCABS = os.path.join(O, "judges", "vocab")
 RANKS = os.path.join(VOCABS, "gpt-tokenizer", "package", "data")
 TOKENIZE = os.path.join(BIN, os.environ.get("PROGRAM_PREFIX", "") + "tokenize")

@@ -3,10 +3,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "pages.h"
 
 /* From this size on buffers grow by moving pages (realloc's mremap), not bytes:
  * touching fresh memory takes longer than all other work on it. */
 #define LARGE_BYTE ((size_t)1 << 20)
+
+/* Allocates n bytes. What is large gets huge pages, as far as it fills them. */
+static uint8_t *allocate(size_t n)
+{
+    uint8_t *p = aligned_alloc(n < SLU_HUGE_PAGE ? 64 : SLU_HUGE_PAGE, n);
+
+    if (p && n >= SLU_HUGE_PAGE)
+        (void)madvise(p, n / SLU_HUGE_PAGE * SLU_HUGE_PAGE, MADV_HUGEPAGE);
+    return p;
+}
 
 void slu_buf_release(struct slu_buf *b)
 {
@@ -22,6 +35,10 @@ int slu_buf_reserve(struct slu_buf *b, size_t n, struct slu_err *err)
     if (need <= b->cap)
         return SLU_OK;
     size_t cap = b->cap + b->cap / 2;
+    if (!b->len && need >= LARGE_BYTE) { /* nothing is kept; the next need is similar */
+        slu_buf_release(b);
+        cap = need + need / 16;
+    }
     if (cap < need)
         cap = need;
     cap = (cap + 63) & ~(size_t)63;
@@ -34,7 +51,7 @@ int slu_buf_reserve(struct slu_buf *b, size_t n, struct slu_err *err)
         if ((uintptr_t)q % 64 == 0)
             return SLU_OK;
     }
-    uint8_t *p = aligned_alloc(64, cap);
+    uint8_t *p = allocate(cap);
     if (!p)
         return slu_fail_nomem(err, cap);
     if (b->len)

@@ -296,17 +296,20 @@ int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx, void *const *j
                        unsigned n_jobs, unsigned n_threads, struct slu_pipe **handle,
                        struct slu_err *err)
 {
-    struct slu_pipe p = {.ops = ops, .ctx = ctx, .n_slot = n_jobs, .n_threads = 1};
-    p.room_byte = n_jobs * SLU_PIPE_SLOT_BYTE;
+    struct slu_pipe p = {.ops = ops, .ctx = ctx, .n_threads = 1};
+    /* A single thread has one job in flight: others would only take memory, and their
+     * turns the processor's cache. */
+    p.n_slot = n_threads > 1 ? n_jobs : 1;
+    p.room_byte = p.n_slot * SLU_PIPE_SLOT_BYTE;
     unsigned started = 0;
-    p.slot = calloc(n_jobs, sizeof *p.slot);
+    p.slot = calloc(p.n_slot, sizeof *p.slot);
     struct helper *h = calloc(n_threads, sizeof *h);
     if (!p.slot || !h) {
         free(p.slot);
         free(h);
         return slu_fail_nomem(err, n_jobs * sizeof *p.slot + n_threads * sizeof *h);
     }
-    for (unsigned i = 0; i < n_jobs; i++)
+    for (unsigned i = 0; i < p.n_slot; i++)
         p.slot[i].job = jobs[i];
     pthread_mutex_init(&p.mu, NULL);
     pthread_cond_init(&p.changed, NULL);

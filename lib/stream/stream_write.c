@@ -21,6 +21,7 @@ enum {
 };
 
 enum { INDEX_ROWS = 1 << 20, INDEX_ROW = 32, ENDS_BYTES = 128 };
+#define LARGE_FRAME ((size_t)256 << 10)
 
 struct slu_writer {
     struct slu_framer framer;
@@ -269,13 +270,26 @@ static int add_seg(struct slu_writer *w, const struct slu_buf *str,
     return rc;
 }
 
+/* Appends n tokens to the frame. As soon as it is clear that the frame will be large, it
+ * gets memory for all its tokens: memory that grows is touched, and copied, again. */
+static int append_tokens(struct slu_writer *w, const void *tok, uint64_t n,
+                         struct slu_err *err)
+{
+    const size_t width = (size_t)w->header.tok_bytes, all = SLU_FRAME_TOKENS * width,
+                 len = w->tok.len;
+    int rc = SLU_OK;
+    if (w->tok.cap < all && len && len + n * width > LARGE_FRAME)
+        rc = slu_buf_reserve(&w->tok, all - len, err);
+    return rc ? rc : slu_buf_append(&w->tok, tok, n * width, err);
+}
+
 static int add_tokens(struct slu_writer *w, const struct slu_batch *b, uint64_t at,
                       uint64_t n, struct slu_err *err)
 {
     w->did.tokens += n;
     if (!has_tok(w))
         return SLU_OK;
-    return slu_buf_append(&w->tok, slu_batch_at(b, at), n * b->tok_bytes, err);
+    return append_tokens(w, slu_batch_at(b, at), n, err);
 }
 
 /* Adds a sequence that fits in the current frame. */
@@ -404,7 +418,7 @@ int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
     while (n_tok > 0) {
         uint64_t room = SLU_FRAME_TOKENS - w->n_tok - w->part.waiting;
         uint64_t n = n_tok < room ? n_tok : room;
-        int rc = n ? slu_buf_append(&w->tok, p, n * width, err) : make_room(w, err);
+        int rc = n ? append_tokens(w, p, n, err) : make_room(w, err);
         if (rc)
             return rc;
         p += n * width;

@@ -11,6 +11,9 @@
  * label token, which have 2^i + 1 ids, are exactly the windows for seq_len = 2^i. The
  * reader makes positions from the ends in the index; they begin at 0 in each segment.
  *
+ * Of whole documents the index has the end of each, and the files have the bytes of
+ * datatrove's DocumentTokenizer, except for the tokenizer's name.
+ *
  * The tokenizer is named by its fingerprint, in two parts with "|" between them,
  * because datatrove's own DocumentTokenizerMerger splits names there.
  */
@@ -68,7 +71,7 @@ static bool ds_owns(const char *name)
 
 static uint64_t ds_shard_sequences(const struct slu_shard_bucket *b)
 {
-    return slu_shard_ids_sequences(b->n_id);
+    return slu_shard_ids_sequences(b);
 }
 
 static int ds_encode(const void *state, const struct slu_shard_bucket *b,
@@ -76,14 +79,16 @@ static int ds_encode(const void *state, const struct slu_shard_bucket *b,
                      struct slu_err *err)
 {
     struct slu_buf *ends = &out[INDEX];
-    uint64_t end = index * b->n_id;
-    int rc = slu_shard_ids_put(&out[IDS], q->tok, b->n_id, b->tok_bytes, err);
+    const uint64_t n_end = b->length ? q->n_seg : 1;
+    uint64_t end = q->at;
+    int rc = slu_shard_ids_put(&out[IDS], q->tok, q->n_id, b->tok_bytes, err);
 
     (void)state;
+    (void)index;
     if (!rc)
-        rc = slu_buf_reserve(ends, 8 * q->n_seg, err);
-    for (uint64_t i = 0; i < q->n_seg && !rc; i++, ends->len += 8) {
-        end += q->seg[i].len_tok;
+        rc = slu_buf_reserve(ends, 8 * n_end, err);
+    for (uint64_t i = 0; i < n_end && !rc; i++, ends->len += 8) {
+        end += b->length ? q->seg[i].len_tok : q->n_id;
         slu_put_le64(ends->data + ends->len, end);
     }
     return rc;
@@ -116,20 +121,21 @@ static int ds_end(void *state, const struct slu_shard *s, unsigned file,
                   struct slu_out *out, struct slu_err *err)
 {
     const struct ds *d = state;
-    uint64_t n_tok = s->n_seq * s->bucket->n_id;
     char metric[48], text[160];
 
     if (file != METADATA)
         return SLU_OK;
-    put_metric(n_tok, metric, sizeof metric);
+    put_metric(s->n_tok, metric, sizeof metric);
     int n = snprintf(text, sizeof text, "%s|%u\n%llu\n%s", d->tokenizer,
-                     s->bucket->tok_bytes, (unsigned long long)n_tok, metric);
+                     s->bucket->tok_bytes, (unsigned long long)s->n_tok, metric);
     return slu_out_write(out, text, (size_t)n, err);
 }
 
 const struct slu_shard_format slu_shard_ds = {
     .name = "ds",
     .labels = SLU_LABELS_WANTED,
+    .documents = true,
+    .shard_byte = SLU_SHARD_IDS_BYTE,
     .shard_sequences = ds_shard_sequences,
     .init = ds_init,
     .release = ds_release,

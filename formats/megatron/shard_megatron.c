@@ -3,8 +3,11 @@
  *
  * Each sequence of the stream is one sequence and one document of the data set, because
  * Megatron's trainers shuffle and cut by these. Ids are u16 or i32, because Megatron
- * has no u32. The index follows from the counts of the shard, so it is written at the
- * end.
+ * has no u32. The index follows from the counts of the shard, or from the lengths of
+ * its documents, so it is written at the end.
+ *
+ * Whole documents have the bytes that Megatron's preprocess_data.py makes of them with
+ * --append-eod: its builder takes i32 from 65500 ids in the vocabulary on.
  */
 #include "formats/shards/shard.h"
 
@@ -12,6 +15,7 @@
 #include <string.h>
 
 #include "formats/shards/shard_ids.h"
+#include "lib/flow/spool.h"
 
 enum { IDS, INDEX, N_FILE };
 enum { CODE_I32 = 4, CODE_U16 = 8, PIECE = 8192 /* elements written at once */ };
@@ -54,7 +58,9 @@ static uint64_t most_sequences(const struct slu_shard_bucket *b)
 
 static uint64_t mg_shard_sequences(const struct slu_shard_bucket *b)
 {
-    return slu_shard_ids_sequences(b->n_id);
+    uint64_t n = slu_shard_ids_sequences(b), most = most_sequences(b);
+
+    return n > most && most ? most : n;
 }
 
 static int mg_check(const struct slu_shard_bucket *b, struct slu_err *err)
@@ -73,8 +79,28 @@ static int mg_encode(const void *state, const struct slu_shard_bucket *b,
                      struct slu_err *err)
 {
     (void)state;
-    (void)index;
-    return slu_shard_ids_put(&out[IDS], q->tok, b->n_id, b->tok_bytes, err);
+    if (b->length)
+        return slu_shard_ids_put(&out[IDS], q->tok, b->n_id, b->tok_bytes, err);
+    if (index >= INT32_MAX || q->n_id > INT32_MAX)
+        return slu_advise(err, SLU_ADVISE_SHARD_BYTES,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "format megatron counts the documents of a file and "
+                                   "their ids in 31 bits, and document %llu has %llu "
+                                   "ids",
+                                   (unsigned long long)index,
+                                   (unsigned long long)q->n_id));
+    int rc = slu_buf_reserve(&out[INDEX], 4, err);
+    if (rc)
+        return rc;
+    slu_put_le32(out[INDEX].data + out[INDEX].len, (uint32_t)q->n_id);
+    out[INDEX].len += 4;
+    return slu_shard_ids_widen(&out[IDS], q->tok, q->n_id, b->tok_bytes, b->id_bytes,
+                               err);
+}
+
+static unsigned mg_id_bytes(const struct slu_header *h)
+{
+    return h->vocab_size < 65500 ? 2 : 4;
 }
 
 /* Writes first, first + step, …: n numbers of `bytes` bytes each. */
@@ -96,6 +122,44 @@ static int put_row(struct slu_out *out, uint64_t n, uint64_t step, unsigned byte
     return rc;
 }
 
+/* Writes the lengths of n documents; or, id_bytes not 0, where each begins in the file
+ * of ids. */
+static int put_documents(struct slu_out *out, struct slu_spool *lengths, uint64_t n,
+                         unsigned id_bytes, struct slu_err *err)
+{
+    uint8_t piece[PIECE * 8];
+    uint64_t at = 0;
+    int rc = slu_spool_rewind(lengths, SLU_SHARD_KEPT, err);
+
+    while (n && !rc) {
+        const size_t k = n < PIECE ? (size_t)n : PIECE;
+        const void *p = NULL;
+        rc = slu_spool_get(lengths, &p, 4 * k, err);
+        for (size_t i = 0; i < k && !rc && id_bytes; i++) {
+            slu_put_le64(piece + 8 * i, at);
+            at += (uint64_t)slu_le32((const uint8_t *)p + 4 * i) * id_bytes;
+        }
+        if (!rc)
+            rc = slu_out_write(out, id_bytes ? piece : p, (id_bytes ? 8 : 4) * k, err);
+        n -= k;
+    }
+    return rc;
+}
+
+/* Writes the lengths and the beginnings of all sequences. */
+static int put_sequences(const struct slu_shard *s, struct slu_out *out,
+                         struct slu_err *err)
+{
+    const struct slu_shard_bucket *b = s->bucket;
+    int rc = b->length ? put_row(out, s->n_seq, 0, 4, b->n_id, err)
+                       : put_documents(out, s->kept, s->n_seq, 0, err);
+
+    if (rc)
+        return rc;
+    return b->length ? put_row(out, s->n_seq, b->n_id * b->tok_bytes, 8, 0, err)
+                     : put_documents(out, s->kept, s->n_seq, b->id_bytes, err);
+}
+
 static int mg_end(void *state, const struct slu_shard *s, unsigned file,
                   struct slu_out *out, struct slu_err *err)
 {
@@ -106,20 +170,21 @@ static int mg_end(void *state, const struct slu_shard *s, unsigned file,
     if (file != INDEX)
         return SLU_OK;
     slu_put_le64(h + 9, 1);
-    h[17] = b->tok_bytes == 2 ? CODE_U16 : CODE_I32;
+    h[17] = b->id_bytes == 2 ? CODE_U16 : CODE_I32;
     slu_put_le64(h + 18, s->n_seq);
     slu_put_le64(h + 26, s->n_seq + 1);
     int rc = slu_out_write(out, h, sizeof h, err);
     if (!rc)
-        rc = put_row(out, s->n_seq, 0, 4, b->n_id, err);
-    if (!rc)
-        rc = put_row(out, s->n_seq, b->n_id * b->tok_bytes, 8, 0, err);
+        rc = put_sequences(s, out, err);
     return rc ? rc : put_row(out, s->n_seq + 1, 1, 8, 0, err);
 }
 
 const struct slu_shard_format slu_shard_megatron = {
     .name = "megatron",
     .labels = SLU_LABELS_ANY,
+    .documents = true,
+    .id_bytes = mg_id_bytes,
+    .shard_byte = SLU_SHARD_IDS_BYTE,
     .shard_sequences = mg_shard_sequences,
     .check = mg_check,
     .init = mg_init,
@@ -131,5 +196,6 @@ const struct slu_shard_format slu_shard_megatron = {
                   "says where the next begins (--reset-position-ids, "
                   "--reset-attention-mask); ds, olmo, mds and parquet say it",
     .encode = mg_encode,
+    .kept_files = 1 << INDEX,
     .end = mg_end,
 };

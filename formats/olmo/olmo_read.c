@@ -1,5 +1,6 @@
 /* olmo_read.c - reads back the files of ids for OLMo-core that sluice writes: the ids,
- * rows that cover all ids but padding, and masks. */
+ * rows that cover all ids but padding, and masks. Of whole documents, a row is a
+ * sequence. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,7 +14,9 @@
 struct olmo {
     int fd, mask_fd;          /* -1: not open */
     const char *path;         /* of the ids, for messages; borrowed */
-    uint64_t n_id, n_seq, at; /* ids of a sequence; number of sequences; the next one */
+    uint64_t n_id, n_seq, at; /* ids of a sequence, 0 of whole documents; number of
+                                 sequences; the next one */
+    uint64_t n_tok, at_tok;   /* ids in the file; ids read */
     unsigned tok_bytes;
     struct slu_olmo_rows *rows;
     struct slu_olmo_row row; /* the next row, if have_row */
@@ -42,22 +45,22 @@ static int next_row(struct olmo *o, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-/* Opens a file that has `width` bytes for each id. */
-static int open_file(int *fd, const char *path, const struct olmo *o, unsigned width,
+/* Opens a file that has `width` bytes for each id; the first of whole documents says
+ * how many. */
+static int open_file(int *fd, const char *path, struct olmo *o, unsigned width,
                      struct slu_err *err)
 {
     struct stat st;
-    uint64_t want;
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0 || fstat(*fd, &st))
         return slu_fail_errno(err, "%s: cannot be opened", path);
-    if (!__builtin_mul_overflow(o->n_seq, o->n_id * width, &want) &&
-        (uint64_t)st.st_size == want)
+    if (!o->n_id && !o->n_tok)
+        o->n_tok = (uint64_t)st.st_size / width;
+    if (o->n_tok <= UINT64_MAX / width && (uint64_t)st.st_size == o->n_tok * width)
         return SLU_OK;
-    return slu_fail(err, SLU_E_TRUNCATED,
-                    "%s: has %llu bytes; %llu sequences of %llu ids take %llu", path,
-                    (unsigned long long)st.st_size, (unsigned long long)o->n_seq,
-                    (unsigned long long)o->n_id, (unsigned long long)want);
+    return slu_fail(
+        err, SLU_E_TRUNCATED, "%s: has %llu bytes; %llu ids of %u bytes were expected",
+        path, (unsigned long long)st.st_size, (unsigned long long)o->n_tok, width);
 }
 
 static int olmo_open(void **state, const char *const *path,
@@ -74,11 +77,17 @@ static int olmo_open(void **state, const char *const *path,
                        .n_id = b->n_id,
                        .n_seq = n_seq,
                        .tok_bytes = b->tok_bytes};
-    int rc = open_file(&o->fd, path[0], o, b->tok_bytes, err);
+    int rc = SLU_OK;
+    if (__builtin_mul_overflow(n_seq, b->n_id, &o->n_tok))
+        rc =
+            slu_fail(err, SLU_E_TRUNCATED, "%s: %llu sequences of %llu ids are missing",
+                     path[0], (unsigned long long)n_seq, (unsigned long long)b->n_id);
+    if (!rc)
+        rc = open_file(&o->fd, path[0], o, b->tok_bytes, err);
     if (!rc && b->masks)
         rc = open_file(&o->mask_fd, path[2], o, 1, err);
     if (!rc)
-        rc = slu_olmo_rows_open(&o->rows, path[1], n_seq * b->n_id, err);
+        rc = slu_olmo_rows_open(&o->rows, path[1], o->n_tok, err);
     if (!rc)
         rc = next_row(o, err);
     if (rc)
@@ -112,47 +121,73 @@ static int check_rows(struct olmo *o, struct slu_err *err)
     return rc;
 }
 
-/* Marks the ids of the current sequence that are trained on. */
-static int read_mask(struct olmo *o, uint32_t *id, struct slu_err *err)
+/* Marks the n_id ids of the current sequence that are trained on. */
+static int read_mask(struct olmo *o, uint32_t *id, uint64_t n_id, struct slu_err *err)
 {
     slu_buf_clear(&o->mask);
-    int rc = slu_buf_reserve(&o->mask, o->n_id, err);
+    int rc = slu_buf_reserve(&o->mask, n_id, err);
     if (!rc)
-        rc = slu_pread_full(o->mask_fd, o->mask.data, o->n_id, o->at * o->n_id, err);
-    for (uint64_t i = 0; !rc && i < o->n_id; i++) {
+        rc = slu_pread_full(o->mask_fd, o->mask.data, n_id, o->at_tok, err);
+    for (uint64_t i = 0; !rc && i < n_id; i++) {
         if (o->mask.data[i] > 1)
             return slu_fail(
                 err, SLU_E_FORMAT,
                 "%s: byte %llu of the label_mask beside it is %u; expected 0 "
                 "or 1",
-                o->path, (unsigned long long)(o->at * o->n_id + i), o->mask.data[i]);
+                o->path, (unsigned long long)(o->at_tok + i), o->mask.data[i]);
         id[i] |= (uint32_t)o->mask.data[i] << 31;
     }
     return rc;
 }
 
+/* Gives the length of the next document: its row follows that of the one before. */
+static int document(struct olmo *o, uint64_t *n_id, struct slu_err *err)
+{
+    if (!o->have_row || o->row.start != o->at_tok || o->row.end == o->row.start)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: the rows beside it are wrong: document %llu begins at id "
+                        "%llu",
+                        o->path, (unsigned long long)o->at,
+                        (unsigned long long)o->at_tok);
+    *n_id = o->row.end - o->row.start;
+    return next_row(o, err);
+}
+
+/* After the last document. */
+static int end(const struct olmo *o, struct slu_err *err)
+{
+    if (o->n_id || (!o->have_row && o->at_tok == o->n_tok))
+        return SLU_EOF;
+    return slu_fail(err, SLU_E_FORMAT,
+                    "%s: has %llu ids, and its %llu documents have %llu", o->path,
+                    (unsigned long long)o->n_tok, (unsigned long long)o->n_seq,
+                    (unsigned long long)o->at_tok);
+}
+
 static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
 {
     struct olmo *o = state;
-    size_t n_byte = o->n_id * o->tok_bytes;
+    uint64_t n_id = o->n_id;
     /* A further row would exceed the ids, which slu_olmo_rows reports. */
     if (o->at == o->n_seq)
-        return SLU_EOF;
+        return end(o, err);
+    int rc = n_id ? check_rows(o, err) : document(o, &n_id, err);
     slu_buf_clear(ids);
-    int rc = slu_buf_reserve(ids, o->n_id * 4, err);
     if (!rc)
-        rc = slu_pread_full(o->fd, ids->data, n_byte, o->at * n_byte, err);
+        rc = slu_buf_reserve(ids, n_id * 4, err);
     if (!rc)
-        rc = check_rows(o, err);
+        rc = slu_pread_full(o->fd, ids->data, n_id * o->tok_bytes,
+                            o->at_tok * o->tok_bytes, err);
     if (rc)
         return rc;
     uint32_t *to = (uint32_t *)(void *)ids->data;
-    for (size_t i = o->n_id; i-- > 0;) /* from the end, because ids widen in place */
+    for (size_t i = n_id; i-- > 0;) /* from the end, because ids widen in place */
         to[i] = o->tok_bytes == 2 ? slu_le16(ids->data + 2 * i)
                                   : slu_le32(ids->data + 4 * i);
-    ids->len = o->n_id * 4;
+    ids->len = n_id * 4;
     if (o->mask_fd >= 0)
-        rc = read_mask(o, to, err);
+        rc = read_mask(o, to, n_id, err);
+    o->at_tok += n_id;
     o->at++;
     return rc;
 }

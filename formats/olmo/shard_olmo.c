@@ -12,6 +12,9 @@
  *   olmo-cache/         the index of NumpyVSLDataset (formats/olmo/olmo_cache.h) for
  *                       the curriculum natural; schedule(1) makes it for others
  *
+ * Of whole documents, each has one row, and there is no olmo-cache/, because OLMo-core
+ * cuts documents by itself (NumpyFSLDataset, NumpyPackedFSLDataset).
+ *
  * OLMo-core's index counts a file's ids in 32 bits and wraps around without an error,
  * so a file has fewer than 2^32 ids.
  */
@@ -22,11 +25,10 @@
 
 #include "formats/olmo/olmo_cache.h"
 #include "formats/shards/shard.h"
+#include "formats/shards/shard_ids.h"
 #include "olmo_rows.h"
 
 enum { IDS, ROWS, MASK, N_FILE = MASK };
-
-#define AUTO_TOKENS (UINT64_C(1) << 28) /* half a GiB or one, like dolma's files */
 
 static const char folder[] = "olmo-cache";
 
@@ -115,8 +117,8 @@ static uint64_t largest(const struct slu_shard_bucket *b)
 
 static uint64_t olmo_shard_sequences(const struct slu_shard_bucket *b)
 {
-    uint64_t n = AUTO_TOKENS / b->length;
-    return n < 1 ? 1 : n < largest(b) ? n : largest(b);
+    uint64_t n = slu_shard_ids_sequences(b);
+    return n < largest(b) ? n : largest(b);
 }
 
 static int olmo_check(const struct slu_shard_bucket *b, struct slu_err *err)
@@ -130,21 +132,13 @@ static int olmo_check(const struct slu_shard_bucket *b, struct slu_err *err)
 
 /* ---- sequences ---- */
 
-static int put_ids(const struct slu_shard_bucket *b, const void *tok,
+static int put_row(const struct olmo *o, const struct slu_shard_seq *q,
+                   const struct slu_seg *g, uint64_t at, uint64_t n_id,
                    struct slu_buf *out, struct slu_err *err)
 {
-    size_t n_byte = b->n_id * b->tok_bytes;
-    int rc = slu_buf_append(out, tok, n_byte, err);
-    if (rc || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-        return rc;
-    uint8_t *p = out->data + out->len - n_byte, t;
-    for (size_t i = 0; i < n_byte; i += b->tok_bytes)
-        for (unsigned k = 0; k < b->tok_bytes / 2; k++) {
-            t = p[i + k];
-            p[i + k] = p[i + b->tok_bytes - 1 - k];
-            p[i + b->tok_bytes - 1 - k] = t;
-        }
-    return SLU_OK;
+    return slu_olmo_row_put(out, at, at + n_id, g->id_len ? q->str + g->id_off : NULL,
+                            g->id_len, slu_names_source(o->names, g->source),
+                            g->document, err);
 }
 
 static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
@@ -152,16 +146,22 @@ static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
                        struct slu_buf *out, struct slu_err *err)
 {
     const struct olmo *o = state;
-    uint64_t at = index * b->n_id;
-    int rc = put_ids(b, q->tok, &out[IDS], err);
+    uint64_t at = q->at;
+    int rc = slu_shard_ids_put(&out[IDS], q->tok, q->n_id, b->tok_bytes, err);
+    (void)index;
     if (!rc && q->mask)
-        rc = slu_buf_append(&out[MASK], q->mask, b->n_id, err);
+        rc = slu_buf_append(&out[MASK], q->mask, q->n_id, err);
+    if (!rc && at + q->n_id > UINT32_MAX)
+        rc = slu_advise(err, SLU_ADVISE_SHARD_BYTES,
+                        slu_fail(err, SLU_E_LIMIT,
+                                 "format olmo: a file would have the 2^32 tokens at "
+                                 "which OLMo-core's indices end"));
+    if (!rc && !b->length)
+        return put_row(o, q, q->seg, at, q->n_id, &out[ROWS], err);
     for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
         const struct slu_seg *g = &q->seg[i];
         if (g->source != SLU_PADDING)
-            rc = slu_olmo_row_put(
-                &out[ROWS], at, at + g->len_tok, g->id_len ? q->str + g->id_off : NULL,
-                g->id_len, slu_names_source(o->names, g->source), g->document, err);
+            rc = put_row(o, q, g, at, g->len_tok, &out[ROWS], err);
         at += g->len_tok;
     }
     return rc;
@@ -204,6 +204,8 @@ static int olmo_set(void *state, const struct slu_shard_set *set, struct slu_err
     struct olmo *o = state;
     struct slu_buf work = SLU_BUF_INIT;
     struct slu_err why = SLU_ERR_INIT;
+    if (set->n_bucket && !set->bucket[0]->length) /* whole documents */
+        return SLU_OK;
     o->set.bucket = bucket;
     o->set.n_bucket = set->n_bucket;
     for (unsigned i = 0; i < set->n_bucket; i++)
@@ -235,6 +237,9 @@ static const char *olmo_note(const void *state)
 const struct slu_shard_format slu_shard_olmo = {
     .name = "olmo",
     .labels = SLU_LABELS_UNWANTED,
+    .documents = true,
+    .most_id = UINT32_MAX,
+    .shard_byte = SLU_SHARD_IDS_BYTE,
     .options = SLU_SHARD_OLMO_PATH,
     .shard_sequences = olmo_shard_sequences,
     .check = olmo_check,

@@ -147,13 +147,17 @@ static int put_head(const struct slu_card *c, struct slu_buf *out, struct slu_er
 {
     const struct slu_count *n = &c->sum->n;
     char a[32], b[32], d[32];
-    int rc = slu_buf_printf(out, err,
-                            "# %s tokens in sequences by length\n\n"
-                            "%s sequences of token ids for training language models, "
-                            "made from %s documents",
-                            grouped(n->tokens, a), grouped(n->sequences, b),
-                            grouped(n->documents, d));
-    if (!rc && c->n_bucket)
+    int rc =
+        slu_buf_printf(out, err,
+                       "# %s tokens in %s\n\n"
+                       "%s sequences of token ids for training language models, "
+                       "made from %s documents",
+                       grouped(n->tokens, a),
+                       c->cfg->documents ? "whole documents" : "sequences by length",
+                       grouped(n->sequences, b), grouped(n->documents, d));
+    if (!rc && c->cfg->documents)
+        rc = slu_buf_printf(out, err, ": each sequence is a whole document");
+    else if (!rc && c->n_bucket)
         rc = slu_buf_printf(
             out, err,
             ", in %u folder%s: all sequences of a folder have the same length (%s%s%s)",
@@ -250,7 +254,7 @@ static int put_use(const struct slu_card *c, struct slu_buf *out, struct slu_err
             "has: `inspect --records` joins\nboth, and `inspect --jsonl` gives the "
             "text "
             "back, as the vocabulary is there too unless it was left out.\n");
-    if (!rc && c->n_bucket)
+    if (!rc && c->n_bucket && !c->cfg->documents)
         rc = slu_buf_printf(
             out, err,
             "Sluice's Python package joins both too, and takes batches in the order of "
@@ -264,9 +268,25 @@ static int put_use(const struct slu_card *c, struct slu_buf *out, struct slu_err
 
 /* ---- tables ---- */
 
+static int put_documents(const struct slu_card *c, struct slu_buf *out,
+                         struct slu_err *err)
+{
+    char a[32], b[32];
+
+    return slu_buf_printf(
+        out, err,
+        "## Files\n\nThe folder `documents` has %s shard%s; each has the documents "
+        "that begin in %s %s.\n\n",
+        grouped(c->bucket[0].b->n_shard, a), slu_plural(c->bucket[0].b->n_shard),
+        grouped(c->bucket[0].b->rule.size, b),
+        c->bucket[0].b->rule.per_tok ? "bytes of ids" : "documents");
+}
+
 static int put_buckets(const struct slu_card *c, struct slu_buf *out,
                        struct slu_err *err)
 {
+    if (c->cfg->documents)
+        return c->n_bucket ? put_documents(c, out, err) : SLU_OK;
     char a[32], b[32], d[32], e[32], f[32];
     int rc = slu_buf_printf(out, err,
                             "## Lengths\n\n| folder | length | sequences | tokens | "
@@ -447,11 +467,12 @@ int slu_card_markdown(const struct slu_card *c, struct slu_buf *out,
 
 int slu_card_svg(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
 {
+    const bool documents = c->cfg->documents;
     struct slu_length_count row[SLU_MAX_BUCKETS];
     for (unsigned i = 0; i < c->n_bucket; i++)
         row[i] = (struct slu_length_count){c->bucket[i].b->n_id, c->bucket[i].b->n_seq};
-    struct slu_svg_lengths p = {.row = row,
-                                .n_row = c->n_bucket,
+    struct slu_svg_lengths p = {.row = documents ? c->length : row,
+                                .n_row = documents ? c->n_length : c->n_bucket,
                                 .bucket = c->header->bucket,
                                 .n_bucket = c->header->n_bucket,
                                 .label_tokens = c->header->label_tokens,

@@ -16,6 +16,7 @@
 
 #include "formats/shards/shard.h"
 #include "lib/stream/domains.h"
+#include "lib/stream/lengths.h"
 
 struct slu_card_bucket {
     const struct slu_shard_bucket *b;
@@ -33,6 +34,9 @@ struct slu_card {
     uint64_t n_packed; /* sequences of several segments */
     const struct slu_card_bucket *bucket;
     unsigned n_bucket;
+    /* Of a set of whole documents, which has one bucket: documents by length, about. */
+    const struct slu_length_count *length;
+    size_t n_length;
     const struct slu_domain_row *domain; /* from slu_domains_list */
     size_t n_domain;
 };

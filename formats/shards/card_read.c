@@ -10,7 +10,8 @@
  * first shard's name, %P that name up to its first dot. With masks, `mask` follows. */
 static const struct reader {
     const char *format, *what, *package, *python, *mask;
-    bool masks; /* only for sets with masks, of which it is the reader */
+    bool masks;     /* only for sets with masks, of which it is the reader */
+    bool documents; /* the same of sets of whole documents */
 } readers[] = {
     {"wds", "WebDataset tar files, for OpenLM", "webdataset",
      "import glob, json\n"
@@ -27,17 +28,37 @@ static const struct reader {
      "ids = numpy.memmap(\"%N/%F\", dtype=numpy.%T, mode=\"r\").reshape(-1, %I)\n"
      "ids = ids[0]  # %I ids; documents of the same file: its .csv.gz, a row each\n",
      "mask = numpy.memmap(\"%N/%P.label_mask\", dtype=numpy.bool_, mode=\"r\")[:%I]\n"},
+    {"olmo", "raw arrays of ids without a header, for OLMo-core", "numpy",
+     "import numpy\n"
+     "\n"
+     "ids = numpy.memmap(\"%N/%F\", dtype=numpy.%T, mode=\"r\")\n"
+     "# Its documents: a row `begin,end,…` each in the .csv.gz beside it.\n",
+     "mask = numpy.memmap(\"%N/%P.label_mask\", dtype=numpy.bool_, mode=\"r\")\n",
+     .documents = true},
     {"ds", "datatrove's token files, for datatrove and nanotron", "datatrove",
      "from datatrove.utils.dataset import DatatroveFileDataset\n"
      "\n"
      "# It gives seq_len + 1 ids at a time: the inputs, and the labels one behind.\n"
      "data = DatatroveFileDataset(\"%N/%F\", seq_len=%I - 1, token_size=%W)\n"
      "ids = data[0][\"input_ids\"]  # %I ids\n"},
+    {"ds", "datatrove's token files, for datatrove and nanotron", "datatrove",
+     "from datatrove.utils.dataset import DatatroveFileDataset\n"
+     "\n"
+     "# It cuts the documents, one after the other, into runs of seq_len + 1 ids.\n"
+     "data = DatatroveFileDataset(\"%N/%F\", seq_len=2048, token_size=%W)\n"
+     "ids = data[0][\"input_ids\"]\n",
+     .documents = true},
     {"megatron", "Megatron's indexed data sets", "megatron-core",
      "from megatron.core.datasets.indexed_dataset import IndexedDataset\n"
      "\n"
      "data = IndexedDataset(\"%N/%P\")\n"
      "ids = data[0]  # %I ids\n"},
+    {"megatron", "Megatron's indexed data sets", "megatron-core",
+     "from megatron.core.datasets.indexed_dataset import IndexedDataset\n"
+     "\n"
+     "data = IndexedDataset(\"%N/%P\")\n"
+     "ids = data[0]  # of the first document\n",
+     .documents = true},
     {"mds", "MosaicML's MDS shards, for llm-foundry and Composer", "mosaicml-streaming",
      "from streaming import StreamingDataset\n"
      "\n"
@@ -68,7 +89,8 @@ static const struct reader *reader_of(const struct slu_card *c)
     const struct reader *found = NULL;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (!strcmp(readers[i].format, c->cfg->format->name) &&
-            (c->cfg->header->masks || !readers[i].masks))
+            (c->cfg->header->masks || !readers[i].masks) &&
+            (c->cfg->documents || !readers[i].documents))
             found = &readers[i];
     return found;
 }

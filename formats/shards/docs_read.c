@@ -1,7 +1,8 @@
 /* docs_read.c - reads back the shards of datatrove's and of Megatron's layout that
  * sluice writes, with the readers of files of ids (formats/ids/tokens_docs.h). Also
  * checks that ids have the set's width, that sequences have the bucket's length, and
- * that no file is missing. */
+ * that no file is missing. Of whole documents, each is a sequence, as long as the index
+ * says. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +14,11 @@
 struct shard {
     const struct slu_docs_format *format;
     struct slu_docs_file file;
-    struct slu_raw *raw; /* file of the ids */
-    char *path;          /* name of the ids; owned */
-    uint64_t n_id, n_seq, seq;
-    uint64_t at_tok, docs; /* ids and documents read */
-    bool segments;         /* a sequence may have several documents */
+    struct slu_raw *raw;       /* file of the ids */
+    char *path;                /* name of the ids; owned */
+    uint64_t n_id, n_seq, seq; /* n_id 0: whole documents */
+    uint64_t at_tok, docs;     /* ids and documents read */
+    bool segments;             /* a sequence may have several documents */
 };
 
 static void shard_close(void *state)
@@ -37,6 +38,13 @@ static int check_files(const struct shard *s, unsigned tok_bytes, struct slu_err
     if (slu_id_bytes(s->file.type) != tok_bytes)
         return slu_fail(err, SLU_E_FORMAT, "%s: ids of %u bytes; the set's ids have %u",
                         s->path, slu_id_bytes(s->file.type), tok_bytes);
+    if (!s->n_id)
+        return s->file.n_doc == s->n_seq
+                   ? SLU_OK
+                   : slu_fail(err, SLU_E_FORMAT,
+                              "%s: %llu documents in its index; %llu were expected",
+                              s->path, (unsigned long long)s->file.n_doc,
+                              (unsigned long long)s->n_seq);
     if (s->n_seq > UINT64_MAX / s->n_id || s->file.n_tok != s->n_seq * s->n_id)
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: %llu ids; %llu sequences of %llu were expected", s->path,
@@ -63,7 +71,7 @@ static int shard_open(void **state, const struct slu_docs_format *format,
     int rc = s->path ? format->open(&s->file, &cfg, s->path, err)
                      : slu_fail_nomem(err, strlen(path[0]));
     if (!rc)
-        rc = check_files(s, b->tok_bytes, err);
+        rc = check_files(s, b->id_bytes, err);
     if (!rc) {
         rc = slu_raw_open(&s->raw, s->path, false, NULL, err);
         if (rc)
@@ -92,6 +100,17 @@ static int mg_open(void **state, const char *const *path,
                    struct slu_err *err)
 {
     return shard_open(state, &slu_docs_megatron, path, false, b, n_seq, err);
+}
+
+/* Gives the ids of the next document. */
+static int document(struct shard *s, uint64_t *n_id, struct slu_err *err)
+{
+    uint64_t end = s->at_tok;
+    int rc = s->format->next(&s->file, &end, err);
+
+    s->docs++;
+    *n_id = end - s->at_tok;
+    return rc;
 }
 
 /* Checks that the index ends a document where the sequence ends. */
@@ -130,22 +149,23 @@ static int shard_next(void *state, struct slu_buf *ids, struct slu_err *err)
 {
     struct shard *s = state;
     const unsigned bytes = slu_id_bytes(s->file.type);
+    uint64_t n_id = s->n_id;
     if (s->seq == s->n_seq)
         return shard_end(s, err);
-    int rc = check_ends(s, err);
+    int rc = n_id ? check_ends(s, err) : document(s, &n_id, err);
     slu_buf_clear(ids);
     if (!rc) {
-        rc = slu_raw_append(s->raw, ids, s->n_id * bytes, err);
+        rc = slu_raw_append(s->raw, ids, n_id * bytes, err);
         if (rc)
             return slu_err_at(err, "%s", s->path);
     }
     if (!rc)
-        rc = slu_buf_reserve(ids, s->n_id * (4 - bytes), err);
+        rc = slu_buf_reserve(ids, n_id * (4 - bytes), err);
     if (!rc)
-        rc = slu_ids_take(ids->data, s->n_id, s->file.type, 4, UINT64_C(1) << 32,
-                          s->path, s->at_tok, err);
-    ids->len = s->n_id * 4;
-    s->at_tok += s->n_id;
+        rc = slu_ids_take(ids->data, n_id, s->file.type, 4, UINT64_C(1) << 32, s->path,
+                          s->at_tok, err);
+    ids->len = n_id * 4;
+    s->at_tok += n_id;
     s->seq++;
     return rc;
 }

@@ -265,6 +265,11 @@ static int report_buckets(struct slu_bucket_counts *s, struct slu_json_value roo
     bool manifests = s->n_bucket || s->n_empty;
     if (!slu_json_get(root, "buckets", &list))
         return SLU_OK; /* not a report of ours; nothing to compare */
+    if (slu_json_get(root, "whole_documents", &format))
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: a set of whole documents, which have no bucket lengths; "
+                        "give a set of sequences that were decomposed or packed",
+                        path);
     slu_bucket_counts_init(&said);
     for (slu_json_iter_init(&it, list); !rc && slu_json_next(&it);) {
         struct slu_bucket_count b;

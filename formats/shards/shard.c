@@ -10,6 +10,7 @@
 
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
+#include "lib/flow/spool.h"
 
 int slu_shard_too_large(const struct slu_shard_format *f,
                         const struct slu_shard_bucket *b, const char *what,
@@ -26,6 +27,95 @@ int slu_shard_too_large(const struct slu_shard_format *f,
                  f->name, (unsigned long long)b->shard_sequences, b->name, what,
                  (unsigned long long)largest));
 }
+
+/* ---- whole documents ---- */
+
+struct slu_shard_rule slu_shards_documents_rule(const struct slu_shards_cfg *cfg)
+{
+    const struct slu_shard_format *f = cfg->format;
+
+    if (cfg->shard_sequences)
+        return (struct slu_shard_rule){0, 1, cfg->shard_sequences};
+    return (struct slu_shard_rule){slu_shards_id_bytes(cfg, cfg->header), 0,
+                                   cfg->shard_byte ? cfg->shard_byte : f->shard_byte};
+}
+
+int slu_shards_check_longest(const struct slu_shards_cfg *cfg, uint64_t n_tok,
+                             struct slu_err *err)
+{
+    const struct slu_shard_format *f = cfg->format;
+    const struct slu_shard_rule r = slu_shards_documents_rule(cfg);
+    uint64_t most;
+
+    if (!r.per_tok || !n_tok)
+        return SLU_OK;
+    if (n_tok > r.size / r.per_tok)
+        return slu_advise(err, SLU_ADVISE_SHARD_BYTES,
+                          slu_fail(err, SLU_E_USAGE,
+                                   "format %s: a document of %llu ids takes more than "
+                                   "the %llu bytes of a shard",
+                                   f->name, (unsigned long long)n_tok,
+                                   (unsigned long long)r.size));
+    if (!f->most_id ||
+        (n_tok <= f->most_id && (r.size - 1) / r.per_tok <= f->most_id - n_tok))
+        return SLU_OK;
+    most = n_tok < f->most_id ? (f->most_id - n_tok) * r.per_tok : 0;
+    return slu_advise(
+        err, SLU_ADVISE_SHARD_BYTES,
+        slu_fail(
+            err, SLU_E_USAGE,
+            "format %s: shards of %llu bytes and a document of %llu ids can exceed "
+            "the %llu ids of a file; at most %llu bytes fit",
+            f->name, (unsigned long long)r.size, (unsigned long long)n_tok,
+            (unsigned long long)f->most_id, (unsigned long long)most));
+}
+
+static int check_documents(const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    if (!cfg->format->documents)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "format %s cannot take whole documents; megatron can",
+                        cfg->format->name);
+    if (cfg->header->n_bucket)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "whole documents are asked for, and the stream was decomposed "
+                        "or packed; give the stream that it was made from");
+    return SLU_OK;
+}
+
+static int check_buckets(const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    const struct slu_header *h = cfg->header;
+    const struct slu_shard_format *f = cfg->format;
+
+    if (h->n_bucket == 0)
+        return slu_advise(
+            err, SLU_ADVISE_DOCUMENTS,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "the stream has no bucket lengths, which shards need; put "
+                     "'decompose', and 'pack' for what it leaves, before shuffle"));
+    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->accept_mismatch)
+        return slu_advise(
+            err, SLU_ADVISE_LABEL_TOKEN,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "format %s needs one more token in each sequence, the last label",
+                     f->name));
+    if (f->labels == SLU_LABELS_UNWANTED && h->label_tokens && !cfg->accept_mismatch)
+        return slu_advise(err, SLU_ADVISE_NO_LABEL_TOKEN,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "format %s needs sequences without a label token",
+                                   f->name));
+    for (unsigned i = 0; i < h->n_bucket && f->powers_of_two; i++)
+        if (h->bucket[i] & (h->bucket[i] - 1))
+            return slu_advise(err, SLU_ADVISE_BUCKETS,
+                              slu_fail(err, SLU_E_MISMATCH,
+                                       "format %s has names for powers of two only, "
+                                       "and there is a bucket of %llu",
+                                       f->name, (unsigned long long)h->bucket[i]));
+    return SLU_OK;
+}
+
+/* ---- checks ---- */
 
 static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
 {
@@ -46,28 +136,9 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens for shards");
-    if (h->n_bucket == 0)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "the stream has no bucket lengths, which shards need; put "
-                        "'decompose', and 'pack' for what it leaves, before shuffle");
-    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->accept_mismatch)
-        return slu_advise(
-            err, SLU_ADVISE_LABEL_TOKEN,
-            slu_fail(err, SLU_E_MISMATCH,
-                     "format %s needs one more token in each sequence, the last label",
-                     f->name));
-    if (f->labels == SLU_LABELS_UNWANTED && h->label_tokens && !cfg->accept_mismatch)
-        return slu_advise(err, SLU_ADVISE_NO_LABEL_TOKEN,
-                          slu_fail(err, SLU_E_MISMATCH,
-                                   "format %s needs sequences without a label token",
-                                   f->name));
-    for (unsigned i = 0; i < h->n_bucket && f->powers_of_two; i++)
-        if (h->bucket[i] & (h->bucket[i] - 1))
-            return slu_advise(err, SLU_ADVISE_BUCKETS,
-                              slu_fail(err, SLU_E_MISMATCH,
-                                       "format %s has names for powers of two only, "
-                                       "and there is a bucket of %llu",
-                                       f->name, (unsigned long long)h->bucket[i]));
+    int rc = cfg->documents ? check_documents(cfg, err) : check_buckets(cfg, err);
+    if (rc)
+        return rc;
     if (h->masks && !f->masks)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "format %s cannot carry masks, which tell the tokens that are "
@@ -76,20 +147,36 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 
+/* Sequences of a full shard of a bucket. */
+static uint64_t shard_sequences(const struct slu_shards_cfg *cfg,
+                                const struct slu_shard_bucket *b)
+{
+    if (cfg->shard_sequences)
+        return cfg->shard_sequences;
+    if (cfg->documents)
+        return UINT64_MAX;
+    if (!cfg->shard_byte)
+        return slu_shards_auto(cfg->format, b);
+    uint64_t n = cfg->shard_byte / b->id_bytes / b->n_id;
+    return n ? n : 1;
+}
+
 static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
                         uint64_t length)
 {
     struct slu_shard_bucket *b = &k->pub;
 
     b->length = length;
-    b->n_id = slu_header_ids(&s->header, length);
+    b->n_id = length ? slu_header_ids(&s->header, length) : 0;
     b->max_segments = s->cfg.max_segments < b->n_id ? s->cfg.max_segments : b->n_id;
     b->tok_bytes = slu_header_stored(&s->header);
+    b->id_bytes = slu_shards_id_bytes(&s->cfg, &s->header);
     b->masks = s->masks;
     slu_shard_bucket_name(length, b->name);
     slu_shards_batch(s, &k->batch);
-    b->shard_sequences = s->cfg.shard_sequences ? s->cfg.shard_sequences
-                                                : slu_shards_auto(s->cfg.format, b);
+    b->shard_sequences = shard_sequences(&s->cfg, b);
+    b->rule = s->cfg.documents ? slu_shards_documents_rule(&s->cfg)
+                               : (struct slu_shard_rule){0, 1, b->shard_sequences};
 }
 
 /* The longest bucket first: a number that fits there fits all buckets. */
@@ -98,7 +185,7 @@ static int check_limits(const struct slu_shards *s, struct slu_err *err)
     const struct slu_shard_format *f = s->cfg.format;
     int rc = SLU_OK;
 
-    for (unsigned i = s->n_bucket; i-- > 0 && !rc && f->check;)
+    for (unsigned i = s->n_bucket; i-- > 0 && !rc && f->check && !s->cfg.documents;)
         rc = f->check(&s->bucket[i].pub, err);
     return rc || !f->build ? rc : slu_shards_check_memory(s, err);
 }
@@ -125,6 +212,8 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
         rc = cfg->format->init(&s->state, cfg, err);
     s->masks = s->header.masks;
     s->header.no_tokens = true;
+    if (!rc && cfg->documents)
+        init_bucket(s, &s->bucket[s->n_bucket++], 0);
     for (; s->n_bucket < s->header.n_bucket && !rc; s->n_bucket++)
         init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);
     if (!rc)
@@ -280,6 +369,7 @@ void slu_shards_free(struct slu_shards *s)
         free(b->done);
         free(b->noted);
         slu_shards_files_abort(b->files);
+        slu_spool_free(b->kept);
         for (unsigned k = 0; k < SLU_SHARD_FILES; k++)
             slu_buf_release(&b->unwritten[k]);
     }

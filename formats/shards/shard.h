@@ -1,8 +1,9 @@
-/* shard.h - writes shard sets: sequences of bucket lengths, in the files that a trainer
- * reads.
+/* shard.h - writes shard sets: sequences of bucket lengths, or whole documents, in the
+ * files that a trainer reads.
  *
  *   DIR/D_<i>/…             sequences of 2^i tokens, in the format's layout (L_<n>/ for
  *                           a length n that is not a power of two)
+ *   DIR/documents/…         whole documents, each a sequence, instead of buckets
  *   DIR/segments/D_<i>.tks  the segment rows of the same sequences in the same order
  *   DIR/manifest.jsonl      a line for each file: bytes, XXH3-64, sequences, tokens
  *   DIR/report.json         written last; a set without report.json is incomplete
@@ -39,26 +40,41 @@ SLU_BEGIN_DECLS
 #define SLU_SHARD_FILES 3 /* largest number of files in a shard */
 
 struct slu_shards_cfg;
+struct slu_spool;
+
+/* Which sequences a shard has. A sequence is per_seq + per_tok * its ids long, and the
+ * sequences of a bucket follow one another: shard k has those that begin in
+ * [k * size, (k + 1) * size). So a part knows its shards by the sums of the sequences
+ * before it. All sequences of a bucket of one length: (0, 1, shard_sequences). */
+struct slu_shard_rule {
+    uint64_t per_tok, per_seq, size;
+};
 
 /* Facts about a bucket, a shard of it, and a sequence, for the format. */
 struct slu_shard_bucket {
-    char name[32];            /* "D_8" or "L_1000" */
-    uint64_t length;          /* nominal length: 2^i */
-    uint64_t n_id;            /* ids of a sequence: length, or length + 1 with labels */
+    char name[32];   /* "D_8", "L_1000", or "documents" */
+    uint64_t length; /* nominal length: 2^i; 0: whole documents, of any length */
+    uint64_t n_id;   /* ids of a sequence: length, or length + 1 with labels; 0: of
+                        whole documents */
     uint64_t max_segments;    /* of the configuration, at most n_id; 0: any number */
     unsigned tok_bytes;       /* 2 or 4, the width in the stream */
+    unsigned id_bytes;        /* 2 or 4, the width in the files */
     bool masks;               /* the stream has masks */
-    uint64_t shard_sequences; /* sequences of a full shard */
-    uint64_t n_shard;         /* shards that are complete */
-    uint64_t n_seq;           /* sequences in these shards */
+    uint64_t shard_sequences; /* sequences of a full shard; UINT64_MAX: any number */
+    struct slu_shard_rule rule;
+    uint64_t n_shard; /* shards that are complete */
+    uint64_t n_seq;   /* sequences in these shards */
 };
 struct slu_shard {
     const struct slu_shard_bucket *bucket;
-    uint64_t number; /* number in its bucket, from 0 */
-    uint64_t n_seq;  /* sequences so far; at the end of the shard, all */
+    uint64_t number;        /* number in its bucket, from 0 */
+    uint64_t n_seq;         /* sequences so far; at the end of the shard, all */
+    uint64_t n_tok;         /* ids of these sequences */
+    struct slu_spool *kept; /* at the end of the shard: see kept_files */
 };
 struct slu_shard_seq {
     const void *tok;           /* n_id ids of tok_bytes each, in native byte order */
+    uint64_t n_id, at;         /* its ids; the ids before it in the shard */
     const struct slu_seg *seg; /* the sequence's segments, padding included */
     uint64_t n_seg;
     const uint8_t *str; /* base of seg[].id_off */
@@ -107,6 +123,11 @@ struct slu_shard_format {
     bool masks;                   /* carries masks: slu_shard_seq has them, build takes
                                      a batch of marked ids (lib/stream/mask.h). Others
                                      refuse streams that have masks */
+    bool documents;               /* takes whole documents */
+    /* Bytes of an id in the files of whole documents; NULL: as in the stream. */
+    unsigned (*id_bytes)(const struct slu_header *h);
+    uint64_t most_id;    /* largest number of ids in a file; 0: any */
+    uint64_t shard_byte; /* default bytes of ids in a shard of whole documents */
     /* For `--shard-sequences auto`; within the limits of `check`. For a shard that is
      * built, the engine takes fewer if this number would not fit the least -M. */
     uint64_t (*shard_sequences)(const struct slu_shard_bucket *b);
@@ -144,6 +165,10 @@ struct slu_shard_format {
     int (*flush)(const void *state, unsigned file, const struct slu_buf *in,
                  struct slu_buf *out, struct slu_err *err);
     unsigned flush_files;
+    /* Bits of files whose encoded bytes do not go to the file: they wait, and `end` gets
+     * them in s->kept, rewound, for pieces of SLU_SHARD_KEPT bytes. At most one bit. Only
+     * for whole documents. */
+    unsigned kept_files;
     /* One call at a time; may be NULL: appends the bytes before the first sequence to
      * each file. */
     int (*begin)(void *state, const struct slu_shard *s, struct slu_buf *out,
@@ -189,7 +214,8 @@ struct slu_shard_format {
     const char *short_shard_note;
 };
 
-#define SLU_SHARD_RUN 4096 /* sequences between two calls of flush */
+#define SLU_SHARD_RUN  4096      /* sequences between two calls of flush */
+#define SLU_SHARD_KEPT (1 << 16) /* bytes of a piece of s->kept */
 
 /* The formats of formats/shards/shard_registry.c. */
 extern const struct slu_shard_format slu_shard_wds, slu_shard_olmo, slu_shard_ds,
@@ -225,7 +251,10 @@ struct slu_shards_cfg {
                                         slu_shards_new */
     struct slu_names *names;
     uint64_t seed;
+    bool documents;           /* whole documents, each a sequence; no buckets */
     uint64_t shard_sequences; /* 0: the format's default */
+    uint64_t shard_byte;      /* bytes of ids in a shard; 0: the format's default */
+    const char *tmpdir;       /* for whole documents */
     uint64_t memory_byte;     /* for shards that are built; 0: no limit */
     bool by_bucket;           /* the source gives one bucket after the other */
     bool drop_last;           /* drop a short last shard */
@@ -253,6 +282,13 @@ struct slu_shards_cfg {
 };
 
 struct slu_shards;
+
+/* The rule of a set of whole documents. */
+struct slu_shard_rule slu_shards_documents_rule(const struct slu_shards_cfg *cfg);
+/* SLU_E_USAGE if a document of n_tok ids, the longest, does not fit a shard, or could
+ * bring a file beyond the format's limit. */
+SLU_MUST_USE int slu_shards_check_longest(const struct slu_shards_cfg *cfg,
+                                          uint64_t n_tok, struct slu_err *err);
 
 /* Checks, before any work, header, labels, buckets and limits, and that the folder is
  * empty. Writes nothing. */
@@ -293,7 +329,8 @@ SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *sourc
 /* The sequences of a bucket that the source of a part gives. */
 struct slu_shards_span {
     uint64_t first_shard; /* without meaning if n_seq is 0 */
-    uint64_t n_seq;       /* sequences, in the bucket's order, from the first of
+    uint64_t n_seq;       /* of whole documents: shards, of which the set's last may be
+                       missing. Of buckets: sequences, in the bucket's order, from the first of
                        first_shard on; a multiple of shard_sequences unless `last` */
     bool last;            /* the bucket has no later sequences, so its last shard may be
                        short. In later parts, which have none of this bucket, any
@@ -303,7 +340,10 @@ struct slu_shards_part {
     const char *work;                   /* an existing folder, shared by all parts */
     uint64_t index, of;                 /* J and R: index < of */
     const struct slu_shards_span *span; /* one for each bucket of the header, in
-                                           order */
+                                           order; of whole documents one */
+    /* Of whole documents: the set's documents and tokens before the first that source
+     * gives; read when source has returned for the first time. */
+    const struct slu_count *before;
 };
 
 /* Writes one part. cfg is the same for all parts, names included, with cfg.parts set;

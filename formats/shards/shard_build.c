@@ -157,7 +157,7 @@ static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
 static int bucket_of(struct run *t, const struct slu_seq *q, bucket **of,
                      struct slu_err *err)
 {
-    int k = slu_header_bucket_of(&t->s->header, q->len_tok);
+    int k = slu_shards_bucket_of(t->s, q->len_tok);
 
     if (k < 0)
         return slu_fail(err, SLU_E_MISMATCH,

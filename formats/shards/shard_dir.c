@@ -14,7 +14,9 @@
 
 void slu_shard_bucket_name(uint64_t length, char out[32])
 {
-    if (length == 0 || (length & (length - 1)))
+    if (length == 0)
+        snprintf(out, 32, "documents");
+    else if (length & (length - 1))
         snprintf(out, 32, "L_%llu", (unsigned long long)length);
     else
         snprintf(out, 32, "D_%d", 63 - __builtin_clzll(length));
@@ -37,8 +39,9 @@ bool slu_shard_dir_unfinished(const char *name)
 /* Digits only, after the first two characters. */
 bool slu_shard_dir_of_bucket(const char *name)
 {
-    return (!strncmp(name, "D_", 2) || !strncmp(name, "L_", 2)) && name[2] &&
-           strspn(name + 2, "0123456789") == strlen(name + 2);
+    return !strcmp(name, "documents") ||
+           ((!strncmp(name, "D_", 2) || !strncmp(name, "L_", 2)) && name[2] &&
+            strspn(name + 2, "0123456789") == strlen(name + 2));
 }
 
 bool slu_shard_dir_at_top(const char *name)

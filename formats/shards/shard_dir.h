@@ -2,7 +2,7 @@
  *
  * The names of a set are report.json, manifest.jsonl, README.md, lengths.svg, the
  * journal, the mark of parts, segments/NAME.tks, the names that its format owns in
- * folders D_<i> and L_<n>, and a format's own files beside these folders. A name alone
+ * folders D_<i>, L_<n> and documents, and a format's own files beside these folders. A name alone
  * proves nothing. Only the files that one of our own files lists are ours, and may be
  * removed or replaced (shard_dir_ours.c):
  *
@@ -26,12 +26,12 @@
 
 struct slu_shard_format;
 
-/* "D_<i>" for 2^i, else "L_<n>". */
+/* "D_<i>" for 2^i, "documents" for 0, else "L_<n>". */
 void slu_shard_bucket_name(uint64_t length, char out[32]);
 /* SLU_E_MISMATCH if dir has any file but those of a stopped shuffle, SLU_E_IO if it is
  * not a folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
-/* "D_" or "L_" and digits. */
+/* "D_" or "L_" and digits, or "documents". */
 bool slu_shard_dir_of_bucket(const char *name);
 /* Whether a set uses this name in its folder. */
 bool slu_shard_dir_has_name(const char *name);

@@ -179,7 +179,7 @@ int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *
         return rc;
     b->facts[b->pub.n_shard++] = d->facts;
     b->pub.n_seq += d->facts.n_seq;
-    if (d->facts.n_seq < b->pub.shard_sequences)
+    if (!b->pub.rule.per_tok && d->facts.n_seq < b->pub.shard_sequences)
         b->n_short = d->facts.n_seq;
     slu_sum_add(&b->sum, &sum);
     return SLU_OK;

@@ -129,10 +129,31 @@ static uint64_t count_packed(const struct slu_batch *b)
     return n;
 }
 
+/* The column of a length, of four an octave. */
+static unsigned column_of(uint64_t n_tok)
+{
+    unsigned octave = n_tok < 4 ? 2 : 63 - (unsigned)__builtin_clzll(n_tok);
+
+    return n_tok < 4 ? (unsigned)n_tok
+                     : 4 * (octave - 1) + (unsigned)(n_tok >> (octave - 2) & 3);
+}
+
+static void count_lengths(struct slu_shards *s, const struct slu_batch *b)
+{
+    for (size_t i = 0; i < b->n_seq; i++) {
+        struct slu_shards_column *c = &s->column[column_of(b->seq[i].len_tok)];
+        c->n_seq++;
+        c->n_tok += b->seq[i].len_tok;
+    }
+}
+
 int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
                         struct slu_batch *rows, struct slu_err *err)
 {
-    s->n_packed += count_packed(rows);
+    if (s->cfg.documents)
+        count_lengths(s, rows);
+    else
+        s->n_packed += count_packed(rows);
     int rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
 
     if (!rc)
@@ -166,7 +187,7 @@ int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
         b->noted[b->pub.n_shard] = is;
     b->facts[b->pub.n_shard++] = is.facts;
     b->pub.n_seq += f->n_seq;
-    if (f->n_seq < b->pub.shard_sequences)
+    if (!b->pub.rule.per_tok && f->n_seq < b->pub.shard_sequences)
         b->n_short = f->n_seq;
     slu_sum_add(&b->sum, sum);
     return SLU_OK;

@@ -3,6 +3,7 @@
 #ifndef SLU_SHARD_IDS_H
 #define SLU_SHARD_IDS_H
 
+#include "formats/shards/shard.h"
 #include "lib/base/buf.h"
 #include "lib/base/le.h"
 
@@ -26,11 +27,31 @@ SLU_MUST_USE static inline int slu_shard_ids_put(struct slu_buf *out, const void
     return rc;
 }
 
-/* Sequences of n_id ids that give a shard of 2^27 ids, at least 1: a quarter of a GiB
- * with two bytes each. */
-static inline uint64_t slu_shard_ids_sequences(uint64_t n_id)
+/* The same from tok_bytes to id_bytes, which may be more. */
+SLU_MUST_USE static inline int slu_shard_ids_widen(struct slu_buf *out, const void *tok,
+                                                   uint64_t n, unsigned tok_bytes,
+                                                   unsigned id_bytes,
+                                                   struct slu_err *err)
 {
-    uint64_t n = (UINT64_C(1) << 27) / n_id;
+    size_t size;
+
+    if (tok_bytes == id_bytes)
+        return slu_shard_ids_put(out, tok, n, tok_bytes, err);
+    if (slu_mul_overflow(n, id_bytes, &size))
+        return slu_fail_nomem(err, UINT64_MAX);
+    int rc = slu_buf_reserve(out, size, err);
+    for (uint64_t i = 0; !rc && i < n; i++, out->len += id_bytes)
+        slu_put_le32(out->data + out->len, ((const uint16_t *)tok)[i]);
+    return rc;
+}
+
+/* The default size of a shard: few files, for trainers that open all of them. */
+#define SLU_SHARD_IDS_BYTE (UINT64_C(4) << 30)
+
+/* Number of the bucket's sequences whose ids fit such a shard, at least 1. */
+static inline uint64_t slu_shard_ids_sequences(const struct slu_shard_bucket *b)
+{
+    uint64_t n = SLU_SHARD_IDS_BYTE / b->id_bytes / b->n_id;
 
     return n < 1 ? 1 : n;
 }

@@ -101,6 +101,7 @@ static int check_head(const struct join *j, uint64_t part, const struct slu_buf 
  * of them. */
 struct expected {
     uint64_t n_shard, n_last;
+    bool less; /* of whole documents: one less is right too, as none begins there */
 };
 
 /* Computes from the spans which shards must come. */
@@ -110,10 +111,12 @@ static int check_spans(struct join *j, uint64_t part,
 {
     for (unsigned i = 0; i < j->s->n_bucket; i++) {
         const struct slu_shards_bucket *b = &j->s->bucket[i];
-        uint64_t full = b->pub.shard_sequences, n = span[i].n_seq;
+        bool documents = j->s->cfg.documents;
+        uint64_t full = documents ? 1 : b->pub.shard_sequences, n = span[i].n_seq;
         bool rest = n % full && !j->s->cfg.drop_last;
         const char *what = NULL;
-        x[i] = (struct expected){n / full + rest, rest ? n % full : full};
+        x[i] = (struct expected){n / full + rest, rest ? n % full : full,
+                                 documents && span[i].last};
         if (n && j->ended[i])
             what = "has sequences after the last of";
         else if (n && span[i].first_shard < b->pub.n_shard)
@@ -153,8 +156,9 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
         struct slu_shards_bucket *b = &s->bucket[k];
         if (d.facts.number != b->pub.n_shard || b->pub.n_shard == want[k])
             return again(j, part, SLU_E_FORMAT, "has shards out of order", err);
-        if (d.facts.n_seq !=
-            (d.facts.number + 1 == want[k] ? x[k].n_last : b->pub.shard_sequences))
+        if (!s->cfg.documents &&
+            d.facts.n_seq !=
+                (d.facts.number + 1 == want[k] ? x[k].n_last : b->pub.shard_sequences))
             return again(j, part, SLU_E_FORMAT, "has a shard of the wrong size", err);
         rc = slu_shards_check_sizes(s, b, &d.facts, err);
         if (rc == SLU_E_TRUNCATED && err)
@@ -163,7 +167,8 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
             rc = slu_shards_adopt(b, &d, err);
     }
     for (unsigned i = 0; i < s->n_bucket && !rc; i++)
-        if (s->bucket[i].pub.n_shard != want[i])
+        if (s->bucket[i].pub.n_shard != want[i] &&
+            !(x[i].less && s->bucket[i].pub.n_shard + 1 == want[i]))
             rc = again(j, part, SLU_E_FORMAT, "lacks shards", err);
     return rc;
 }

@@ -60,7 +60,12 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
     if (!rc) /* which may lack its provenance */
         rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
                             c->olmo_tokenizer ? c->olmo_tokenizer : "");
-    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+    if (!rc && c->documents)
+        rc = slu_buf_printf(t, err, "documents %llu %llu %llu\n",
+                            (unsigned long long)s->bucket[0].pub.rule.per_tok,
+                            (unsigned long long)s->bucket[0].pub.rule.per_seq,
+                            (unsigned long long)s->bucket[0].pub.rule.size);
+    for (unsigned i = 0; i < s->n_bucket && !rc && !c->documents; i++)
         rc = slu_buf_printf(t, err, "%llu %llu\n",
                             (unsigned long long)s->bucket[i].pub.length,
                             (unsigned long long)s->bucket[i].pub.shard_sequences);
@@ -210,7 +215,8 @@ static bool read_shard(const struct slu_shards *s, struct slu_json_value v,
     d->content = (struct slu_u128){content[0], content[1]};
     d->checksum = (struct slu_u128){checksum[0], checksum[1]};
     d->n.sequences = d->facts.n_seq;
-    d->facts.n_tok = d->facts.n_seq * s->bucket[*bucket].pub.n_id;
+    d->facts.n_tok =
+        s->cfg.documents ? d->n.tokens : d->facts.n_seq * s->bucket[*bucket].pub.n_id;
     for (slu_json_iter_init(&it, x); ok && slu_json_next(&it); i++)
         ok = i < SLU_SHARD_FILES &&
              slu_shards_u64(it.value, "bytes", &d->facts.n_byte[i]) &&

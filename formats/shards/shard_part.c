@@ -159,7 +159,7 @@ static int check_span(const struct counted *c, unsigned k, struct slu_err *err)
 {
     uint64_t want = c->s->part.span[k].n_seq;
 
-    if (c->n[k] == want)
+    if (c->n[k] == want || c->s->cfg.documents) /* of which spans have shards */
         return SLU_OK;
     return slu_fail(err, SLU_E_CONSERVATION,
                     "internal error: part %llu/%llu has %llu sequences of %s, and was "
@@ -177,13 +177,13 @@ static int counted(void *ctx, struct slu_batch *b, struct slu_err *err)
     int rc = c->source(c->ctx, b, err);
 
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
-        int k = slu_header_bucket_of(&c->s->header, b->seq[i].len_tok);
+        int k = slu_shards_bucket_of(c->s, b->seq[i].len_tok);
         if (k < 0)
             break; /* the engine reports this fault */
         if (c->s->cfg.by_bucket && c->last >= 0 && c->last != k)
             rc = check_span(c, (unsigned)c->last, err);
         c->last = k;
-        if (++c->n[k] > c->s->part.span[k].n_seq && !rc)
+        if (++c->n[k] > c->s->part.span[k].n_seq && !rc) /* fails */
             rc = check_span(c, (unsigned)k, err);
     }
     for (unsigned i = 0; i < c->s->n_bucket && rc == SLU_EOF; i++) {
@@ -205,6 +205,9 @@ static int set_part(struct slu_shards *s, const struct slu_shards_part *part,
     for (unsigned i = 0; i < s->n_bucket; i++) {
         const struct slu_shards_span *n = &part->span[i];
         s->bucket[i].first = n->n_seq ? n->first_shard : 0;
+        if (s->cfg.documents)
+            continue;
+        s->bucket[i].place = s->bucket[i].first * s->bucket[i].pub.rule.size;
         if (!n->last && n->n_seq % s->bucket[i].pub.shard_sequences)
             return slu_fail(err, SLU_E_CONSERVATION,
                             "internal error: part %llu/%llu ends in the middle of a "

@@ -54,14 +54,19 @@ struct slu_shards_bucket {
     uint64_t first;                /* for a part: number of its first shard */
     struct slu_shards_done *noted; /* for a part: pub.n_shard elements, as facts */
     size_t cap_noted;
-    uint64_t n_planned; /* sequences, or shards to build, that jobs have taken */
-    uint64_t n_short;   /* in the last shard, if it is short */
+    uint64_t n_planned; /* shards to build that jobs have taken */
+    /* Of a format that streams: the place of the next sequence that a job takes
+     * (slu_shard_rule), its index in its shard, and the ids before it there. */
+    uint64_t place, plan_index, plan_tok;
+    uint64_t n_short; /* in the last shard, if it is short */
 
     /* The current shard: of a format that streams … */
     struct slu_shards_files *files;            /* being written, or NULL */
     uint64_t n_ended;                          /* number of shards before it */
     struct slu_buf unwritten[SLU_SHARD_FILES]; /* bytes not yet written */
     uint64_t n_here;                           /* sequences in it so far */
+    uint64_t n_tok_here;                       /* ids of these sequences */
+    struct slu_spool *kept;                    /* see kept_files; NULL: not begun */
     struct slu_sum here;                       /* sum of these sequences */
     struct slu_u128 content;
     /* … rows not yet written, with drop_last those of the whole shard; or all sequences
@@ -90,6 +95,8 @@ struct slu_shards_queue {
     struct slu_err err;
 };
 
+#define SLU_SHARDS_COLUMNS 256
+
 struct slu_shards {
     struct slu_shards_cfg cfg;
     char *dir;
@@ -113,12 +120,30 @@ struct slu_shards {
     struct slu_shards_part part; /* of 0: the set is not written in parts */
     int part_lock;               /* or -1 */
     bool skipped;
+    /* Of whole documents: sequences and ids by length, four columns an octave. */
+    struct slu_shards_column {
+        uint64_t n_seq, n_tok;
+    } column[SLU_SHARDS_COLUMNS];
 };
 
 /* Number of files of each shard. */
 static inline unsigned slu_shards_n_file(const struct slu_shards *s)
 {
     return s->cfg.format->n_file + (s->masks ? s->cfg.format->n_mask_file : 0);
+}
+
+/* Bytes of an id in the set's files. */
+static inline unsigned slu_shards_id_bytes(const struct slu_shards_cfg *cfg,
+                                           const struct slu_header *h)
+{
+    return cfg->documents && cfg->format->id_bytes ? cfg->format->id_bytes(h)
+                                                   : slu_header_stored(h);
+}
+
+/* The bucket of a sequence of len_tok ids; -1: none. */
+static inline int slu_shards_bucket_of(const struct slu_shards *s, uint64_t len_tok)
+{
+    return s->cfg.documents ? 0 : slu_header_bucket_of(&s->header, len_tok);
 }
 
 /* Makes an empty batch of the set's sequences. */
@@ -270,6 +295,7 @@ struct slu_shards_card {
     struct slu_card card;
     struct slu_card_bucket bucket[SLU_MAX_BUCKETS];
     struct slu_domain_row *domain;
+    struct slu_length_count length[SLU_SHARDS_COLUMNS];
 };
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                          const struct slu_ledger *ledger, struct slu_err *err);

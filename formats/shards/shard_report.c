@@ -133,6 +133,19 @@ static int report_bucket(const struct slu_shards *s, const struct slu_shards_buc
     return rc;
 }
 
+static int report_documents(const struct slu_shards *s, struct slu_buf *t,
+                            struct slu_err *err)
+{
+    const struct slu_shard_bucket *b = &s->bucket[0].pub;
+
+    return slu_buf_printf(t, err,
+                          "],\n  \"whole_documents\": {\"shards\": %llu, "
+                          "\"%s\": %llu, \"id_bytes\": %u}",
+                          (unsigned long long)b->n_shard,
+                          b->rule.per_tok ? "shard_bytes" : "shard_sequences",
+                          (unsigned long long)b->rule.size, b->id_bytes);
+}
+
 static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
                              struct slu_err *err)
 {
@@ -160,7 +173,7 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                             program, s->cfg.format->name,
                             s->header.label_tokens ? "true" : "false");
 
-    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc && !s->cfg.documents; i++)
         if (s->bucket[i].pub.n_seq)
             rc = report_bucket(s, &s->bucket[i], n++ == 0, t, err);
     slu_u128_hex(s->sum.mask_checksum, hex);
@@ -170,8 +183,11 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                  (unsigned long long)s->sum.n.loss_tokens, hex);
     slu_u128_hex(s->sum.checksum, hex);
     if (!rc)
+        rc = s->cfg.documents ? report_documents(s, t, err)
+                              : slu_buf_append(t, "]", 1, err);
+    if (!rc)
         rc = slu_buf_printf(t, err,
-                            "],\n  \"documents\": %llu,\n  \"sequences\": %llu,\n"
+                            ",\n  \"documents\": %llu,\n  \"sequences\": %llu,\n"
                             "  \"segments\": %llu,\n  \"tokens\": %llu,\n"
                             "  \"padding\": %llu,\n  \"checksum\": \"%s\",\n%s"
                             "  \"dropped\": {",

@@ -5,11 +5,13 @@
 
 #include "formats/shards/shard_private.h"
 #include "lib/base/pipe.h"
+#include "lib/flow/spool.h"
 
 enum {
     WRITE = 256 << 10, /* bytes of a file between two writes */
     ROWS = 4096,       /* sequences whose rows are put at once, */
     MARKS = 1 << 20,   /* or fewer, with so many bytes of marked ids */
+    KEPT = 4 << 20,    /* bytes of kept_files in memory */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -38,15 +40,23 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
     return rc;
 }
 
-static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
+static int begin_shard(struct slu_shards *s, bucket *b, uint64_t number,
+                       struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    struct slu_shard at = {&b->pub, b->first + b->n_ended, 0};
+    struct slu_shard at = {.bucket = &b->pub, .number = b->first + b->n_ended};
     int rc = b->rows ? SLU_OK : slu_shards_begin_bucket(s, b, err);
 
+    if (!rc && number != at.number) /* slu_shards_check_longest was not called */
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "a document takes more than a shard: %s has none that begins in "
+                      "shard %llu",
+                      b->pub.name, (unsigned long long)at.number);
     if (rc || slu_shards_done(b, at.number))
         return rc;
     rc = slu_shards_files_open(s, b, at.number, &b->files, err);
+    if (!rc && s->cfg.documents && f->kept_files)
+        rc = slu_spool_new(&b->kept, KEPT, s->cfg.tmpdir, err);
     return rc || !f->begin ? rc : f->begin(s->state, &at, b->unwritten, err);
 }
 
@@ -61,17 +71,18 @@ static int put_rows(struct slu_shards *s, bucket *b, struct slu_err *err)
 static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    struct slu_shard at = {&b->pub, b->first + b->n_ended, b->n_here};
+    struct slu_shard at = {&b->pub, b->first + b->n_ended, b->n_here, b->n_tok_here,
+                           b->kept};
     struct slu_shards_item it = {
         .bucket = b,
-        .done = {.facts = {.number = at.number,
-                           .n_seq = at.n_seq,
-                           .n_tok = at.n_seq * b->pub.n_id},
+        .done = {.facts = {.number = at.number, .n_seq = at.n_seq, .n_tok = at.n_tok},
                  .content = b->content},
         .sum = b->here,
     };
     int rc = SLU_OK;
 
+    if (b->kept)
+        rc = slu_spool_rewind(b->kept, SLU_SHARD_KEPT, err);
     for (unsigned i = 0; b->files && i < slu_shards_n_file(s) && !rc; i++) {
         rc = drain(s, b, i, err);
         if (!rc && f->end)
@@ -79,6 +90,8 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     }
     if (rc)
         return rc;
+    slu_spool_free(b->kept);
+    b->kept = NULL;
     it.files = b->files;
     b->files = NULL;
     b->n_ended++;
@@ -87,7 +100,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
         rc = put_rows(s, b, err);
     b->here = (struct slu_sum){0};
     b->content = (struct slu_u128){0, 0};
-    b->n_here = 0;
+    b->n_here = b->n_tok_here = 0;
     return rc;
 }
 
@@ -99,7 +112,7 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
     slu_sum_add(&s->dropped, &b->here);
     slu_shards_files_abort(b->files);
     b->files = NULL;
-    b->n_here = 0;
+    b->n_here = b->n_tok_here = 0;
     slu_batch_clear(&b->batch);
     return SLU_OK;
 }
@@ -109,7 +122,9 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 struct row {
     unsigned bucket;
     bool done;                           /* written by an earlier run: not encoded */
-    uint64_t index;                      /* index in its shard */
+    bool last;                           /* the next sequence begins in another shard */
+    uint64_t number, index;              /* its shard; index in it */
+    uint64_t at;                         /* ids before it in its shard */
     size_t end[SLU_SHARD_FILES];         /* end of its bytes in enc */
     struct slu_u128 hash, mask, content; /* mask: 0 without masks */
 };
@@ -126,6 +141,32 @@ struct run {
     void *ctx;
 };
 
+/* Decides the shard of the bucket's next sequence, of n_tok ids. */
+static void plan(bucket *b, uint64_t n_tok, struct row *row)
+{
+    const struct slu_shard_rule *r = &b->pub.rule;
+
+    row->number = b->place / r->size;
+    row->index = b->plan_index++;
+    row->at = b->plan_tok;
+    row->done = slu_shards_done(b, row->number);
+    b->plan_tok += n_tok;
+    b->place += r->per_seq + r->per_tok * n_tok;
+    row->last = b->place / r->size != row->number;
+    if (row->last)
+        b->plan_index = b->plan_tok = 0;
+}
+
+/* A part of whole documents begins where its source says. */
+static void begin_place(struct slu_shards *s)
+{
+    const struct slu_count *n = s->part.of ? s->part.before : NULL;
+    bucket *b = &s->bucket[0];
+
+    if (n && s->cfg.documents && !b->place)
+        b->place = b->pub.rule.per_seq * n->sequences + b->pub.rule.per_tok * n->tokens;
+}
+
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
@@ -134,23 +175,20 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 
     if (rc)
         return rc;
+    begin_place(t->s);
     slu_buf_clear(&j->row);
     rc = slu_buf_reserve(&j->row, j->b.n_seq * sizeof(struct row), err);
     if (rc)
         return rc;
     struct row *row = (void *)j->row.data;
     for (size_t i = 0; i < j->b.n_seq; i++) {
-        int k = slu_header_bucket_of(&t->s->header, j->b.seq[i].len_tok);
+        int k = slu_shards_bucket_of(t->s, j->b.seq[i].len_tok);
         if (k < 0)
             return slu_fail(err, SLU_E_MISMATCH,
                             "a sequence of %llu tokens belongs to no bucket",
                             (unsigned long long)j->b.seq[i].len_tok);
-        bucket *b = &t->s->bucket[k];
         row[i].bucket = (unsigned)k;
-        row[i].index = b->n_planned % b->pub.shard_sequences;
-        row[i].done =
-            slu_shards_done(b, b->first + b->n_planned / b->pub.shard_sequences);
-        b->n_planned++;
+        plan(&t->s->bucket[k], j->b.seq[i].len_tok, &row[i]);
     }
     return SLU_OK;
 }
@@ -188,6 +226,24 @@ static void hash(const struct job *j, struct row *row, const struct slu_seq *q)
                                       &j->b.seg[q->seg_off], q->n_seg);
 }
 
+/* Whether the sequence is a part or all of one document. */
+static bool is_document(const struct slu_shard_seq *q)
+{
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (q->seg[i].source == SLU_PADDING || q->seg[i].source != q->seg->source ||
+            q->seg[i].document != q->seg->document)
+            return false;
+    return q->n_seg && q->n_id;
+}
+
+static int not_document(struct slu_err *err)
+{
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "whole documents are asked for, and a sequence has none or several; "
+        "give a stream that was not packed");
+}
+
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
@@ -200,9 +256,15 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     for (size_t i = 0; i < j->b.n_seq; i++) {
         const struct slu_seq *q = &j->b.seq[i];
         struct slu_shard_seq seq = {slu_batch_at(&j->b, q->tok_off),
-                                    &j->b.seg[q->seg_off], q->n_seg, j->b.str.data,
+                                    q->len_tok,
+                                    row[i].at,
+                                    &j->b.seg[q->seg_off],
+                                    q->n_seg,
+                                    j->b.str.data,
                                     NULL};
         int rc = j->b.masks ? split_masks(t->s, j, q, &seq, err) : SLU_OK;
+        if (!rc && t->s->cfg.documents && !is_document(&seq))
+            rc = not_document(err);
         if (!rc && !row[i].done)
             rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
                                           row[i].index, &seq, j->enc, err);
@@ -241,6 +303,11 @@ static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
     int rc = SLU_OK;
 
     for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
+        if (b->kept && f->kept_files >> i & 1) {
+            rc =
+                slu_spool_put(b->kept, j->enc[i].data + from[i], end[i] - from[i], err);
+            continue;
+        }
         if (flushed(f, i) ? run : b->unwritten[i].len >= WRITE)
             rc = drain(s, b, i, err);
         if (!rc && end[i] > from[i])
@@ -256,7 +323,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     const struct row *row = (const struct row *)(const void *)j->row.data + i;
     const struct slu_seq *q = &j->b.seq[i];
     bucket *b = &s->bucket[row->bucket];
-    int rc = b->n_here ? SLU_OK : begin_shard(s, b, err);
+    int rc = b->n_here ? SLU_OK : begin_shard(s, b, row->number, err);
 
     if (!rc && !row->done)
         rc = put_bytes(s, b, j, from, row->end, err);
@@ -267,11 +334,12 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     if (rc)
         return rc;
     b->n_here++;
+    b->n_tok_here += q->len_tok;
     b->content = slu_u128_add(b->content, row->content);
     b->here.checksum = slu_u128_add(b->here.checksum, row->hash);
     b->here.mask_checksum = slu_u128_add(b->here.mask_checksum, row->mask);
     slu_count_add(&b->here.n, slu_seq_count(&j->b, q));
-    if (b->n_here == b->pub.shard_sequences)
+    if (row->last)
         return end_shard(s, b, err);
     if ((b->batch.n_seq >= ROWS || b->batch.own.len >= MARKS) && !s->cfg.drop_last)
         return put_rows(s, b, err);

@@ -53,6 +53,21 @@ bool slu_shardset_get_u64(struct slu_json_value v, const char *key, uint64_t *ou
     return slu_json_get(v, key, &x) && slu_json_u64(x, out);
 }
 
+/* Takes the set's only bucket of whole documents, if it is a set of these. */
+static void read_documents(struct slu_shardset *s)
+{
+    struct slu_json_value v;
+
+    s->documents = slu_json_get(slu_json_root(s->report), "whole_documents", &v);
+    if (!s->documents || s->n_bucket ||
+        !slu_shardset_get_u64(slu_json_root(s->report), "sequences",
+                              &s->bucket[0].pub.shard_sequences) ||
+        !s->bucket[0].pub.shard_sequences)
+        return;
+    slu_shard_bucket_name(0, s->bucket[0].pub.name);
+    s->n_bucket = 1;
+}
+
 static int read_report(struct slu_shardset *s, struct slu_err *err)
 {
     char path[PATH_MAX];
@@ -103,6 +118,7 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
         slu_shard_bucket_name(b->length, b->name);
         s->n_bucket++;
     }
+    read_documents(s);
     return SLU_OK;
 }
 
@@ -238,8 +254,11 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
         s->header.no_tokens = false;
     }
     for (unsigned i = 0; !rc && i < s->n_bucket; i++) {
-        s->bucket[i].pub.n_id = slu_header_ids(&s->header, s->bucket[i].pub.length);
-        s->bucket[i].pub.tok_bytes = slu_header_stored(&s->header);
+        struct slu_shard_bucket *b = &s->bucket[i].pub;
+        b->n_id = s->documents ? 0 : slu_header_ids(&s->header, b->length);
+        b->tok_bytes = b->id_bytes = slu_header_stored(&s->header);
+        if (s->documents && s->format->id_bytes)
+            b->id_bytes = s->format->id_bytes(&s->header);
         s->bucket[i].pub.masks = s->masks;
     }
     if (!rc)

@@ -26,8 +26,8 @@ struct slu_shardset;
 struct slu_shard_layout {
     const char *format;
     /* Opens a shard by the paths of its files, in the order of the writer. b has name,
-     * length, n_id, tok_bytes and masks; n_seq: number of its sequences in the set's
-     * manifest. */
+     * length, n_id, tok_bytes, id_bytes and masks; n_seq: number of its sequences in the
+     * set's manifest. */
     int (*open)(void **state, const char *const *path, const struct slu_shard_bucket *b,
                 uint64_t n_seq, struct slu_err *err);
     bool

@@ -26,7 +26,7 @@ struct slu_shardset {
     char *dir;
     struct slu_json *report;
     const struct slu_shard_layout *layout;
-    bool masks;
+    bool masks, documents; /* it has masks; its sequences are whole documents */
     struct slu_header header;
     struct slu_shardset_bucket bucket[SLU_MAX_BUCKETS];
     unsigned n_bucket;

@@ -340,8 +340,10 @@ static int emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
-        if (j[i].verdict == TAKE)
+        if (j[i].verdict == TAKE) {
             note_dense(p, b, q);
+            r->longest = q->len_tok > r->longest ? q->len_tok : r->longest;
+        }
         if (j[i].packed) {
             const struct slu_count n = slu_seq_count(b, q);
             slu_count_add(&r->taken, n);

@@ -76,6 +76,12 @@ struct slu_shuffle_flow {
     struct slu_table *seq; /* the needed cells of `bucket` */
     uint64_t there, at;    /* sequences in these; sequences read */
     uint64_t skip[SLU_MAX_BUCKETS], want[SLU_MAX_BUCKETS];
+    struct slu_shuffle_places {
+        uint64_t per_tok, per_seq, begin, end;
+        struct slu_count next; /* before the next sequence of the order */
+        struct slu_count first;
+        bool given; /* `first` is set */
+    } places;       /* per_tok and per_seq 0: by numbers of sequences */
     struct slu_buf fetched;
 };
 
@@ -85,7 +91,10 @@ void slu_shuffle_release(struct slu_shuffle_flow *q);
 
 /* ---- for gather's write ---- */
 
-/* Returns a bucket's sequences in ranges below `range`. */
+/* Returns the counts of a bucket's sequences in ranges below `range`. */
+struct slu_count slu_shuffle_counts(const struct slu_shuffle_flow *q, unsigned bucket,
+                                    uint64_t range);
+/* Returns the number of these sequences. */
 uint64_t slu_shuffle_before(const struct slu_shuffle_flow *q, unsigned bucket,
                             uint64_t range);
 /* Gives the counts of the job's range. */
@@ -96,6 +105,13 @@ void slu_shuffle_range(const struct slu_shuffle_flow *q, struct slu_count *n,
  * range or after it. */
 void slu_shuffle_read(struct slu_shuffle_flow *q, const uint64_t *first,
                       const uint64_t *n_seq);
+/* The same for a flow without buckets: the sequences that begin at places begin … end -
+ * 1, if each is per_seq + per_tok * its tokens long and they follow one another in the
+ * order. `begin` is in the job's range or after it. */
+void slu_shuffle_read_places(struct slu_shuffle_flow *q, uint64_t per_tok,
+                             uint64_t per_seq, uint64_t begin, uint64_t end);
+/* The counts of the order's sequences before the first that slu_shuffle_fetch gave. */
+const struct slu_count *slu_shuffle_first(const struct slu_shuffle_flow *q);
 /* slu_shuffle_next as slu_permute_next; the others are its halves: fetch (serial) puts
  * the records into `rec`, unpack (any thread) makes the batch. */
 SLU_MUST_USE int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_buf *rec,

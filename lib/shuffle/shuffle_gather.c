@@ -80,15 +80,21 @@ int slu_shuffle_finish(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc ? rc : q->write(q->ctx, err);
 }
 
+struct slu_count slu_shuffle_counts(const struct slu_shuffle_flow *q, unsigned bucket,
+                                    uint64_t range)
+{
+    const uint64_t n_range = slu_flow_ranges(q->flow);
+    struct slu_count n = {0};
+
+    for (uint64_t i = 0; i < range && i < n_range; i++)
+        slu_count_add(&n, q->cell[bucket * n_range + i].n);
+    return n;
+}
+
 uint64_t slu_shuffle_before(const struct slu_shuffle_flow *q, unsigned bucket,
                             uint64_t range)
 {
-    const uint64_t n_range = slu_flow_ranges(q->flow);
-    uint64_t n = 0;
-
-    for (uint64_t i = 0; i < range && i < n_range; i++)
-        n += q->cell[bucket * n_range + i].n.sequences;
-    return n;
+    return slu_shuffle_counts(q, bucket, range).sequences;
 }
 
 void slu_shuffle_range(const struct slu_shuffle_flow *q, struct slu_count *n,
@@ -143,12 +149,34 @@ void slu_shuffle_read(struct slu_shuffle_flow *q, const uint64_t *first,
     q->seq = NULL;
 }
 
+void slu_shuffle_read_places(struct slu_shuffle_flow *q, uint64_t per_tok,
+                             uint64_t per_seq, uint64_t begin, uint64_t end)
+{
+    q->places = (struct slu_shuffle_places){
+        per_tok, per_seq, begin, end,
+        .next = slu_shuffle_counts(q, 0, slu_flow_part(q->flow))};
+    q->bucket = 0;
+    q->seq = NULL;
+}
+
+const struct slu_count *slu_shuffle_first(const struct slu_shuffle_flow *q)
+{
+    return &q->places.first;
+}
+
+static uint64_t place_of(const struct slu_shuffle_places *p, struct slu_count n)
+{
+    return p->per_seq * n.sequences + p->per_tok * n.tokens;
+}
+
 static int miscounted(const struct slu_shuffle_flow *q, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_CONSERVATION,
-                    "the scatter files hold other sequences than the %llu that their "
-                    "tables say; remove them and run stage scatter again",
-                    (unsigned long long)(q->skip[q->bucket] + q->want[q->bucket]));
+    return slu_fail(
+        err, SLU_E_CONSERVATION,
+        "the scatter files hold other sequences than the %llu that their "
+        "tables say; remove them and run stage scatter again",
+        (unsigned long long)(q->places.end ? q->there
+                                           : q->skip[q->bucket] + q->want[q->bucket]));
 }
 
 /* Opens the bucket's cells of this range, and of later ranges that are needed. */
@@ -179,12 +207,58 @@ static int close_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Opens the cells of this range, and of later ranges that begin before the last place
+ * that is needed. */
+static int open_places(struct slu_shuffle_flow *q, struct slu_err *err)
+{
+    const uint64_t j = slu_flow_part(q->flow), n_range = slu_flow_ranges(q->flow);
+    uint64_t end = j;
+
+    q->at = q->there = 0;
+    for (; end < n_range &&
+           place_of(&q->places, slu_shuffle_counts(q, 0, end)) < q->places.end;
+         end++)
+        q->there += q->cell[end].n.sequences;
+    return slu_flow_of_cells(q->flow, SEQ, j, end, &q->seq, err);
+}
+
+/* next_row by places. */
+static int next_place(struct slu_shuffle_flow *q, struct slu_row *row,
+                      struct slu_err *err)
+{
+    struct slu_shuffle_places *p = &q->places;
+    const bool none = p->begin >= p->end;
+    int rc = q->seq || none ? SLU_OK : open_places(q, err);
+
+    while (!rc && !none) {
+        const struct slu_count is = p->next;
+        struct slu_count n = {0, 1, 0, 0};
+        uint64_t n_seg;
+        rc = slu_table_next(q->seq, row, err);
+        if (rc || place_of(p, is) >= p->end)
+            break;
+        rc = slu_seqrec_peek(row->p, row->n_byte, &n.tokens, &n_seg, err);
+        q->at++;
+        slu_count_add(&p->next, n);
+        if (rc || place_of(p, is) < p->begin)
+            continue;
+        p->first = p->given ? p->first : is;
+        p->given = true;
+        return SLU_OK;
+    }
+    if (rc == SLU_EOF && q->at != q->there)
+        return miscounted(q, err);
+    return rc ? rc : SLU_EOF;
+}
+
 /* Gives the next needed sequence; SLU_EOF at the end. */
 static int next_row(struct slu_shuffle_flow *q, struct slu_row *row,
                     struct slu_err *err)
 {
     int rc = SLU_OK;
 
+    if (q->places.end)
+        return next_place(q, row, err);
     while (!rc && q->bucket < q->n_bucket) {
         const uint64_t skip = q->skip[q->bucket], want = q->want[q->bucket];
         if (!want || (q->seq && q->at == skip + want)) {

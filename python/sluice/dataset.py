@@ -299,6 +299,11 @@ class ShardSet(Set):
             check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self._seal, f"{path}/report.json")
         except (ValueError, KeyError, TypeError) as e:
             raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
+        if "whole_documents" in self.report:
+            raise SluiceError(
+                f"{path}: has whole documents, which this version does not read; read the trainer's files "
+                "as its README.md says, or open the stream that the set was made from"
+            )
         self.masks = "mask_checksum" in self.report
         if self.format not in FORMATS:
             raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")

@@ -21,7 +21,7 @@ common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance 
         --substring --cut --annotate --min-keep
     options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
     options pack $common --length --method --long --fill --max-segments --mix-domains --plan
-    options shuffle $common --format --shard-sequences --last
+    options shuffle $common --format --documents --shard-size --shard-sequences --last
     options schedule -o --trainer --tokens --epochs --batch-tokens --world --workers
     options inspect --json --records --text --jsonl --histogram --verify
 }

@@ -55,6 +55,14 @@ def cut(jsonl, tks, label, options=()):
     must(["pack", "b.tks", "-o", tks])
 
 
+def whole(prefix):
+    """The documents of PREFIX.jsonl, which pieces() has made, as PREFIX0.doc … PREFIX7.doc."""
+    for k in range(PIECES):
+        must(["tokenize", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/%d" % (k, PIECES),
+              prefix + ".jsonl", "-o", "%s%d.doc" % (prefix, k)])
+    return ["%s%d.doc" % (prefix, k) for k in range(PIECES)]
+
+
 def share(streams, n):
     """The streams of each of n parts: some parts have several, and past PIECES some have none but an empty one."""
     if n > len(streams):
@@ -204,6 +212,17 @@ def shards():
     one_set(label, "--no-provenance, --license", 3, 2, wds + ["--no-provenance", "--license", "CC0-1.0"], size)
     one_set(["l0.tks", "l0.tks", "l1.tks", "l0.tks", "l3.tks", "l3.tks", "l2.tks", "l0.tks"], "the same ones several times", 8, 5,
             wds + ["--sample", "0.03"], ["--shard-sequences", "1"])
+    documents = whole("p")
+    longest = max(len(json.loads(line)["tokens"]) for s in documents for line in must(["inspect", "--records", s]).out.splitlines())
+    for name, more in (("megatron", ["--shard-size", "20000"]), ("megatron", []), ("megatron", ["--shard-size", str(2 * longest)]),
+                       ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", "11001"])):
+        want = None
+        for n, ranges in GRID:
+            want = one_set(documents, "documents %s %s" % (name, " ".join(more)), n, ranges, ["--format", name, "--documents"],
+                           more, want)
+    one_set(documents, "documents, --sample", 3, 9, ["--format", "megatron", "--documents", "--sample", "0.02"],
+            ["--shard-size", "11001"])
+    one_set(documents, "documents, --sample 0", 3, 2, ["--format", "megatron", "--documents", "--sample", "0"])
     # Buckets without any, tails that are dropped.
     must(["tokenize", "-t", "bytes", "--part", "0/2", "l.jsonl", "-o", "a0.tks"])
     must(["decompose", "--label-token", "--min", "32", "--max", "16384", "a0.tks", "-o", "t0.tks"])
@@ -225,6 +244,8 @@ def mixes():
         for n, r in grid:
             one_set(label, what, n, r, ["--format", "wds"] + extra, size, mix=True)
         one_stream(label, what, 3, 5, extra, mix=True)
+    one_set(whole("l"), "documents, --mix", 3, 5, ["--format", "megatron", "--documents", "--mix", "web=0.2,code=0.8",
+                                                   "--max-tokens", "200000", "--max-epochs", "20"], ["--shard-size", "20000"], mix=True)
     # Equal places on a source's line: the order of the parts decides, as that of the input does.
     one_stream(["l0.tks", "l0.tks", "l1.tks", "l0.tks", "l3.tks", "l3.tks", "l2.tks", "l0.tks"], "equal sequences in a mix", 8, 5,
                ["--mix", "web=0.5,code=0.5", "--max-tokens", "53333"], mix=True)

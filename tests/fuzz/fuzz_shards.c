@@ -43,8 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     /* All that slu_shardset_open lets through: up to 2^40. */
     b.length = data[1] < 128 ? data[1] % 41 : data[1] - 127;
     b.length = data[1] < 128 ? UINT64_C(1) << b.length : b.length;
-    b.tok_bytes = data[2] & 1 ? 4 : 2;
+    b.tok_bytes = b.id_bytes = data[2] & 1 ? 4 : 2;
     b.n_id = b.length + (data[2] >> 1 & 1);
+    if (data[2] & 8 &&
+        (!strcmp(kind[k].format, "megatron") || !strcmp(kind[k].format, "ds") ||
+         !strcmp(kind[k].format, "olmo")))
+        b.length = b.n_id = 0; /* whole documents */
     uint64_t n_seq = data[2] & 4 ? UINT64_C(1) << data[3] % 64 : data[3];
     data += 4;
     n -= 4;

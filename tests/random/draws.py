@@ -8,6 +8,7 @@ A word that begins with @ is spelled as the program has it, see SPELLED.
 SPELLED = {"@accept": ("--accept-mismatch", "-f")}
 FORMATS = ("wds", "olmo", "ds", "megatron", "mds", "litdata")
 LABELS = ("wds", "ds")
+DOCUMENTS = ("olmo", "ds", "megatron")
 
 
 class Draw:
@@ -191,12 +192,14 @@ class Draw:
     def shuffle(self, shards=False):
         m = self.maybe
         if shards:
-            suits = [f for f in FORMATS if (f in LABELS) == self.label]
+            documents = m(0.03 if self.cut else 0.9, "--documents")
+            suits = DOCUMENTS if documents else [f for f in FORMATS if (f in LABELS) == self.label]
             shape = self.one(*(suits if self.rng.random() < 0.9 else FORMATS))
             self.groups.append(["--format", shape])
-            m(0.6, "--shard-sequences", self.one(1, 4, 30, 1000))
-            m(0.2, "--last", "drop")
-            m(0.5, "--tails", "drop")
+            m(0.6, "--shard-sequences", self.one(1, 4, 30, 1000)) or m(0.4, "--shard-size", self.one(1, 999, "20K", "1M", "16G"))
+            if not documents or self.rng.random() < 0.05:
+                m(0.2, "--last", "drop")
+                m(0.5, "--tails", "drop")
             m(0.4 if shape in ("mds", "litdata") else 0.01, "--compress", self.one("zstd", "zstd:1", "none"))
             m(0.4 if shape == "wds" else 0.01, "--member", self.one("json", "txt", "json.gz"))
             m(0.3 if shape == "mds" else 0.01, "--max-segments", 100000)
@@ -246,7 +249,7 @@ class Draw:
             self.first = self.tokenize()
             out.append(self.first)
         out += [getattr(self, p)() for p in chain]
-        if r.random() < (0.5 if self.cut else 0.05):
+        if r.random() < (0.5 if self.cut else 0.3):
             out.append(self.shuffle(shards=True))
             if r.random() < 0.4:
                 out.append(self.schedule())

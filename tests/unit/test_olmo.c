@@ -271,7 +271,8 @@ static void test_limits(void **unused)
     set.n_bucket = 1;
     assert_int_equal(slu_olmo_check(&set, &err), SLU_E_MISMATCH);
     /* Shards past 2^32 ids, before anything is written. */
-    struct slu_shard_bucket k = {.name = "D_3", .length = 8, .n_id = 8, .tok_bytes = 2};
+    struct slu_shard_bucket k = {
+        .name = "D_3", .length = 8, .n_id = 8, .tok_bytes = 2, .id_bytes = 2};
     k.shard_sequences = UINT32_MAX / 8 + 1;
     assert_int_equal(slu_shard_olmo.check(&k, &err), SLU_E_USAGE);
     if (!strstr(err.msg, "at most 536870911 fit"))

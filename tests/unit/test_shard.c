@@ -301,8 +301,9 @@ static int toy_build(const void *state, const struct slu_shard *s,
     assert_int_equal(f->n_tok, s->n_seq * s->bucket->n_id);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *k = &b->seq[i];
-        struct slu_shard_seq q = {slu_batch_at(b, k->tok_off), &b->seg[k->seg_off],
-                                  k->n_seg, b->str.data};
+        struct slu_shard_seq q = {
+            slu_batch_at(b, k->tok_off), k->len_tok, i * s->bucket->n_id,
+            &b->seg[k->seg_off],         k->n_seg,   b->str.data};
         rc = toy_encode(state, s->bucket, i, &q, out, err);
     }
     return rc ? rc : slu_buf_append(&out[2], &n, 1, err);

@@ -177,7 +177,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_MEMORY_OR_ORDER] = "give more memory with -M, or use --order plan",
     [SLU_ADVISE_MEMORY_OR_SEGMENTS] = "give more memory with -M, or use --max-segments",
     [SLU_ADVISE_MEMORY_OR_SHARDS] =
-        "use a smaller --shard-sequences, or give more memory with -M",
+        "use a smaller --shard-sequences or --shard-size, or give more memory with -M",
     [SLU_ADVISE_BALANCE] =
         "give more memory with -M, or fewer steps with --balance-window",
     [SLU_ADVISE_BATCH_TOKENS] = "give --batch-tokens N",
@@ -211,7 +211,9 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_PATTERN] = "name the split with --pattern",
     [SLU_ADVISE_REPLACE_SET] =
         "or use --replace-set to replace the set in it (its other files stay)",
-    [SLU_ADVISE_SHARD_SEQUENCES] = "use a smaller --shard-sequences",
+    [SLU_ADVISE_SHARD_SEQUENCES] = "use a smaller --shard-sequences or --shard-size",
+    [SLU_ADVISE_SHARD_BYTES] = "give another --shard-size",
+    [SLU_ADVISE_DOCUMENTS] = "or write whole documents with --documents",
     [SLU_ADVISE_TERMINAL] =
         "give -o FILE or --json FILE, or -f to write it all the same",
     [SLU_ADVISE_TMPDIR] =

@@ -98,6 +98,17 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
             "--compress, --member, --max-segments, --olmo-path, "
             "--olmo-tokenizer and --license need shards; add --format FORMAT "
             "-o DIR");
+    if (o->format < 0 && (o->documents || o->shard_byte))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--documents and --shard-size need shards; add --format FORMAT "
+                        "-o DIR");
+    if (o->documents && (o->last || o->tails))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--last and --tails are for sequences of bucket lengths; leave "
+                        "--documents or them out");
+    if (o->n_shard_seq && o->shard_byte)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--shard-size and --shard-sequences cannot be combined");
     if (o->license && !is_text(o->license))
         return slu_fail(
             err, SLU_E_USAGE,
@@ -115,6 +126,20 @@ uint64_t shuffle_shards_share(const struct cli_ctx *ctx)
     return f && f->build ? ctx->common.memory / 2 : ctx->common.memory / 4;
 }
 
+int shuffle_shards_longest(const struct job *j, uint64_t n_tok, struct slu_err *err)
+{
+    const struct shuffle_shards_opts *o = &((const struct opts *)j->ctx->opts)->shards;
+    struct slu_shards_cfg cfg = {.header = j->header,
+                                 .documents = true,
+                                 .shard_sequences = o->n_shard_seq,
+                                 .shard_byte = o->shard_byte};
+
+    if (!o->documents)
+        return SLU_OK;
+    int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
+    return rc ? rc : slu_shards_check_longest(&cfg, n_tok, err);
+}
+
 int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                         struct slu_err *err)
 {
@@ -124,7 +149,10 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
     struct slu_shards_cfg cfg = {.dir = ctx->common.output,
                                  .header = &h,
                                  .names = j->names,
+                                 .documents = o->documents,
                                  .shard_sequences = o->n_shard_seq,
+                                 .shard_byte = o->shard_byte,
+                                 .tmpdir = ctx->common.tmpdir,
                                  .drop_last = o->last == 1,
                                  .replace = o->replace_set,
                                  .accept_mismatch = o->accept_mismatch,
@@ -186,9 +214,11 @@ int shuffle_shards_tails(const struct cli_ctx *ctx, const struct slu_count *n,
 
 int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
 {
-    int rc =
-        shuffle_shards_tails(j->ctx, &slu_permute_result(j->permute)->no_bucket, err);
+    const struct slu_permute_result *r = slu_permute_result(j->permute);
+    int rc = shuffle_shards_tails(j->ctx, &r->no_bucket, err);
 
+    if (!rc)
+        rc = shuffle_shards_longest(j, r->longest, err);
     return rc ? rc
               : slu_shards_write(j->shards, source, j, &j->in,
                                  (unsigned)j->ctx->common.threads, n_slots, err);

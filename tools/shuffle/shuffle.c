@@ -41,9 +41,16 @@ static const struct cli_opt options[] = {
      "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet",
      .choice = slu_shard_format_names, .result = true},
     {"shard-sequences", 0, CLI_CUSTOM, AT(shards.shard_sequences), "auto|N",
-     "sequences of a shard; auto, the default: 2^20 tokens,\n"
-     "at most 65536 (mds, litdata: 2^24 tokens)",
+     "sequences of a shard; auto, the default: 2^20 tokens, at most 65536\n"
+     "(mds, litdata: 2^24 tokens; megatron, olmo, ds: see --shard-size)",
      .result = true, .parse = shuffle_parse_shard_sequences},
+    {"documents", 0, CLI_FLAG, AT(shards.documents), NULL,
+     "for megatron, olmo, ds: write whole documents, each a sequence, of\n"
+     "a stream that was not decomposed or packed",
+     .result = true},
+    {"shard-size", 0, CLI_SIZE, AT(shards.shard_byte), "SIZE",
+     "bytes of ids in a shard; for megatron, olmo and ds 4G by default",
+     .result = true},
     {"last", 0, CLI_CHOICE, AT(shards.last), NULL,
      "keep a bucket's last shard if it is not full (default), or drop it",
      .choice = shuffle_lasts, .result = true},
@@ -254,14 +261,15 @@ static int finish(struct job *j, struct slu_err *err)
 struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx)
 {
     const struct opts *o = ctx->opts;
+    const bool buckets = o->shards.format >= 0 && !o->shards.documents;
 
     return (struct slu_permute_cfg){.tmpdir = ctx->common.tmpdir,
                                     .n_threads = (unsigned)ctx->common.threads,
                                     .seed = ctx->common.seed,
                                     .sample = o->sample,
                                     .max_tokens = o->max_tokens,
-                                    .buckets_only = o->shards.format >= 0,
-                                    .by_bucket = o->shards.format >= 0,
+                                    .buckets_only = buckets,
+                                    .by_bucket = buckets,
                                     .order = (enum slu_order)o->order,
                                     .n_band = (unsigned)o->n_band};
 }
@@ -382,8 +390,9 @@ const struct slu_tool slu_tool = {
     .name = "shuffle",
     .synopsis = "[--mix NAME=WEIGHT,...] [--order ORDER] [--max-tokens N]\n"
                 "[--sample FRACTION] [-o FILE] [STREAM ...]\n"
-                "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
-                "[--tails error|drop] [--order ORDER] [--max-tokens N]\n"
+                "--format FORMAT -o DIR [--documents] [--shard-size SIZE]\n"
+                "[--shard-sequences auto|N] [--last keep|drop] [--tails error|drop]\n"
+                "[--order ORDER] [--max-tokens N]\n"
                 "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]\n"
                 "--stage STAGE --work DIR [--part I/N] [--ranges R] [OPTION ...]\n"
                 "[-o FILE|DIR] [STREAM ...]",

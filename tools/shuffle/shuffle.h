@@ -18,6 +18,8 @@ struct shuffle_shards_opts {
     int format;                  /* index in slu_shard_format_names, -1: a stream */
     const char *shard_sequences; /* as given; NULL: auto */
     uint64_t n_shard_seq;        /* 0: auto */
+    uint64_t shard_byte;         /* 0: not given */
+    bool documents;
     int last, tails;
     const char *compress;  /* as given; NULL: the format's default */
     int compress_level;    /* level of zstd; 0: not compressed */
@@ -74,6 +76,10 @@ SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool p
  * not given. */
 SLU_MUST_USE int shuffle_shards_tails(const struct cli_ctx *ctx,
                                       const struct slu_count *n, struct slu_err *err);
+/* SLU_E_USAGE if the longest document, of n_tok ids, does not fit the shards; nothing to
+ * check for buckets. */
+SLU_MUST_USE int shuffle_shards_longest(const struct job *j, uint64_t n_tok,
+                                        struct slu_err *err);
 SLU_MUST_USE int shuffle_shards_write(struct job *j, unsigned n_slots,
                                       struct slu_err *err);
 /* Call after the ledger is filled: checks `out`, prints warnings, writes

@@ -56,7 +56,8 @@ static int words(const void *job, struct slu_buf *t, struct slu_err *err)
     const struct cli_ctx *ctx = ((const struct job *)job)->ctx;
     const struct opts *o = ctx->opts;
     int rc = slu_buf_printf(t, err, " order=%s seed=%llu",
-                            o->shards.format >= 0 ? "buckets" : "all",
+                            o->shards.format >= 0 && !o->shards.documents ? "buckets"
+                                                                          : "all",
                             (unsigned long long)ctx->common.seed);
 
     if (!rc && o->sample < 1)
@@ -99,7 +100,8 @@ static int judge(void *job, const struct slu_permute_result *r, struct slu_err *
     struct job *j = job;
 
     cli_timing(j->ctx, "write");
-    return shuffle_shards_tails(j->ctx, &r->no_bucket, err);
+    int rc = shuffle_shards_tails(j->ctx, &r->no_bucket, err);
+    return rc ? rc : shuffle_shards_longest(j, r->longest, err);
 }
 
 /* ---- gather ---- */
@@ -174,7 +176,7 @@ static void place(const struct job *j, const struct cli_part *part,
                   struct slu_shards_span *span, uint64_t *first, uint64_t *n_seq)
 {
     for (unsigned i = 0; i < slu_shards_n_bucket(j->shards); i++) {
-        uint64_t size = slu_shards_bucket(j->shards, i)->shard_sequences;
+        uint64_t size = slu_shards_bucket(j->shards, i)->rule.size;
         uint64_t all = slu_shuffle_before(&j->flow, i, part->n);
         uint64_t from = ceil_div(slu_shuffle_before(&j->flow, i, part->i), size);
         uint64_t to = ceil_div(slu_shuffle_before(&j->flow, i, part->i + 1), size);
@@ -187,6 +189,25 @@ static void place(const struct job *j, const struct cli_part *part,
     }
 }
 
+/* The shard of whole documents at each place (struct slu_shard_rule) belongs to the
+ * range that has its first place; its documents may begin in later ranges. */
+static void place_documents(struct job *j, const struct cli_part *part,
+                            struct slu_shards_span *span)
+{
+    const struct slu_shard_rule *r = &slu_shards_bucket(j->shards, 0)->rule;
+    uint64_t shard[3]; /* of the range's first place, of the next range's, of the end */
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct slu_count n =
+            slu_shuffle_counts(&j->flow, 0, i < 2 ? part->i + i : part->n);
+        shard[i] = ceil_div(r->per_seq * n.sequences + r->per_tok * n.tokens, r->size);
+    }
+    *span =
+        (struct slu_shards_span){shard[0], shard[1] - shard[0], shard[1] == shard[2]};
+    slu_shuffle_read_places(&j->flow, r->per_tok, r->per_seq, shard[0] * r->size,
+                            shard[1] * r->size);
+}
+
 static int gather_shards(struct job *j, struct slu_err *err)
 {
     struct cli_ctx *ctx = j->ctx;
@@ -195,13 +216,17 @@ static int gather_shards(struct job *j, struct slu_err *err)
     struct slu_shards_span span[SLU_MAX_BUCKETS] = {{0}};
     const struct cli_part *p = &ctx->common.part;
     const struct slu_shards_part part = {((const struct opts *)ctx->opts)->flow.work,
-                                         p->i, p->n, span};
+                                         p->i, p->n, span, slu_shuffle_first(&j->flow)};
     int rc = shuffle_shards_open(j, share, true, err);
 
     if (rc)
         return rc;
-    place(j, p, span, first, n_seq);
-    slu_shuffle_read(&j->flow, first, n_seq);
+    if (((const struct opts *)ctx->opts)->shards.documents) {
+        place_documents(j, p, span);
+    } else {
+        place(j, p, span, first, n_seq);
+        slu_shuffle_read(&j->flow, first, n_seq);
+    }
     rc = slu_shards_write_part(j->shards, &part, source, j, &j->in,
                                (unsigned)ctx->common.threads, shuffle_slots(ctx, share),
                                err);

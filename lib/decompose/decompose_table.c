@@ -24,9 +24,10 @@ static int put_buckets(const struct slu_decompose *d,
                        struct slu_err *err)
 {
     int rc = slu_buf_printf(text, err,
-                            "%llu documents, %llu tokens, cut %s%s\n\n"
+                            "%llu document%s, %llu token%s, cut %s%s\n\n"
                             "%10s %15s %18s %9s\n",
-                            (unsigned long long)s->runs, (unsigned long long)s->run_tok,
+                            (unsigned long long)s->runs, slu_plural(s->runs),
+                            (unsigned long long)s->run_tok, slu_plural(s->run_tok),
                             d->random ? "at random" : "greedily",
                             d->label_tokens ? " with a label token a sequence" : "",
                             "length", "sequences", "tokens", "share");

@@ -54,9 +54,9 @@ static int parse_weights(struct slu_mixture *m, const char *text, unsigned n_buc
     }
     if (n < n_bucket)
         return slu_fail(err, SLU_E_USAGE,
-                        "mixture %s: %u weights for %u buckets; give one for each, 0 "
+                        "mixture %s: %u weight%s for %u buckets; give one for each, 0 "
                         "to leave a bucket out",
-                        text, n, n_bucket);
+                        text, n, slu_plural(n), n_bucket);
     for (unsigned i = 0; i < n; i++) {
         for (unsigned k = decimals[i]; k < most && m->weight[i] < MOST_WEIGHT; k++)
             m->weight[i] *= 10;

@@ -90,8 +90,8 @@ static int parts_in(const struct slu_flow *f, const struct slu_stage *one, uint6
     else if (!(f->stage->flags & (SLU_STAGE_ONE | SLU_STAGE_RANGES)) &&
              *n != f->job->of)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is of %llu parts, and this run is part %llu/%llu",
-                      slu_workfile_path(file), (unsigned long long)*n,
+                      "%s: is of %llu part%s, and this run is part %llu/%llu",
+                      slu_workfile_path(file), (unsigned long long)*n, slu_plural(*n),
                       (unsigned long long)f->job->part, (unsigned long long)f->job->of);
     slu_workfile_free(file);
     return rc;

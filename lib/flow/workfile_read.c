@@ -46,10 +46,13 @@ int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err)
 
 static int foreign(const struct slu_workfile *f, struct slu_err *err)
 {
+    if (f->index)
+        return slu_advise(
+            err, SLU_ADVISE_INDEX,
+            slu_fail(err, SLU_E_FORMAT, "%s: not an index of duplicates", f->path));
     return slu_fail(err, SLU_E_FORMAT,
-                    f->index ? "%s: not an index of duplicates"
-                             : "%s: not a work file of sluice; remove it and run its "
-                               "stage again, or name another work folder",
+                    "%s: not a work file of sluice; remove it and run its stage again, "
+                    "or name another work folder",
                     f->path);
 }
 

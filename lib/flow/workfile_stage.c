@@ -101,9 +101,10 @@ int slu_work_parts(const char *folder, const char *name, uint64_t *of,
             continue;
         if (*of && *of != n)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s: has %s files of %llu parts and of %llu parts; remove "
+                          "%s: has %s files of %llu part%s and of %llu parts; remove "
                           "those that do not belong",
                           folder, name, (unsigned long long)(*of < n ? *of : n),
+                          slu_plural(*of < n ? *of : n),
                           (unsigned long long)(*of < n ? n : *of));
         *of = n;
     }

@@ -372,8 +372,8 @@ static int check_domains(const struct slu_packing *p, struct slu_err *err)
                ? SLU_OK
                : slu_fail(
                      err, SLU_E_MISMATCH,
-                     "the plan was made for other data: %zu domains, in the plan %zu",
-                     p->n_lane, n);
+                     "the plan was made for other data: %zu domain%s, in the plan %zu",
+                     p->n_lane, slu_plural(p->n_lane), n);
 }
 
 /* Takes domain i's plan from the file. SLU_E_MISMATCH if it is for other items. */

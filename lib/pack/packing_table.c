@@ -157,12 +157,15 @@ int slu_packing_table(const struct slu_packing *p, const struct slu_packing_row 
     struct slu_pack_sum sum = slu_packing_sum(p);
     int rc = slu_buf_printf(
         text, err,
-        "%llu sequences (%llu tokens) have a bucket's length and pass\n"
-        "%llu sequences (%llu tokens) go into bins of %llu tokens%s\n\n  %-7s %12s "
+        "%llu sequence%s (%llu token%s) with a bucket's length to pass\n"
+        "%llu sequence%s (%llu token%s) to go into bins of %llu token%s%s\n\n  %-7s "
+        "%12s "
         "%10s %10s %8s %9s %8s %8s %9s %8s\n",
-        (unsigned long long)passed->sequences, (unsigned long long)passed->tokens,
-        (unsigned long long)sum.items, (unsigned long long)sum.tok,
-        (unsigned long long)p->cfg.capacity,
+        (unsigned long long)passed->sequences, slu_plural(passed->sequences),
+        (unsigned long long)passed->tokens, slu_plural(passed->tokens),
+        (unsigned long long)sum.items, slu_plural(sum.items),
+        (unsigned long long)sum.tok, slu_plural(sum.tok),
+        (unsigned long long)p->cfg.capacity, slu_plural(p->cfg.capacity),
         p->n_lane > 1 ? ", each of one domain" : "", "method", "bins", "over bound",
         "fill", p->cfg.drop ? "dropped" : "padding", "cut", "per bin", "context",
         "attention", "seconds");

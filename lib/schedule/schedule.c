@@ -171,8 +171,9 @@ static int settle(struct search *s, uint64_t tokens, uint64_t epochs,
         if (s->n_seen > MAX_STEPS)
             return slu_fail(err, SLU_E_MISMATCH,
                             "no whole number of shards for each bucket comes near "
-                            "%llu tokens in %llu epochs",
-                            (unsigned long long)tokens, (unsigned long long)epochs);
+                            "%llu tokens in %llu epoch%s",
+                            (unsigned long long)tokens, (unsigned long long)epochs,
+                            slu_plural(epochs));
     }
     return SLU_OK;
 }
@@ -264,12 +265,14 @@ static int fill(struct slu_openlm *o, const struct slu_bucket_counts *s,
         o->tokens_per_epoch += b->factor * f->unit_tok[i];
     }
     if (o->tokens_per_epoch == 0)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "%llu tokens in %llu epochs are less than a shard for each of %llu "
-            "workers; take more tokens, fewer epochs or smaller shards",
-            (unsigned long long)o->tokens, (unsigned long long)o->epochs,
-            (unsigned long long)(cfg->world * cfg->workers));
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%llu token%s in %llu epoch%s, and %llu worker%s: less than a "
+                        "shard for each; "
+                        "take more tokens, fewer epochs or smaller shards",
+                        (unsigned long long)o->tokens, slu_plural(o->tokens),
+                        (unsigned long long)o->epochs, slu_plural(o->epochs),
+                        (unsigned long long)(cfg->world * cfg->workers),
+                        slu_plural(cfg->world * cfg->workers));
     o->exact = (u128)o->tokens_per_epoch * o->epochs == o->tokens;
     return SLU_OK;
 }

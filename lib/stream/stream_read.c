@@ -415,10 +415,11 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
             seen.padding != m->promised.padding)
             return slu_fail(
                 err, SLU_E_CHECKSUM,
-                "%s: %llu sequences of %llu tokens were read, and its end frame says "
+                "%s: read %llu sequence%s of %llu token%s, and its end frame says "
                 "%llu of %llu (or other counts differ); the stream is damaged",
                 m->name, (unsigned long long)m->seen.n.sequences,
-                (unsigned long long)m->seen.n.tokens,
+                slu_plural(m->seen.n.sequences), (unsigned long long)m->seen.n.tokens,
+                slu_plural(m->seen.n.tokens),
                 (unsigned long long)m->promised.n.sequences,
                 (unsigned long long)m->promised.n.tokens);
         if (slu_u128_cmp(seen.checksum, m->promised.checksum) ||

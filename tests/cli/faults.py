@@ -65,7 +65,7 @@ class Run:
 
 def make_streams():
     """1.tks … 5.tks: small streams as each program gets them; 6.tks is compressed, 7.tks has its vocabulary,
-    8.npy are ids."""
+    8.npy are ids, 9.tks has the records' ids, its vocabulary, and copies."""
     subprocess.run([sys.executable, HERE + "/make_corpus.py", "c.jsonl", "1500", "2"], check=True)
     with open("c.jsonl", encoding="utf-8") as f:
         lines = f.readlines()
@@ -77,7 +77,8 @@ def make_streams():
                       (["pack", "3.tks"], "4"),
                       (["shuffle", "--seed", "3", "4.tks"], "5"),
                       (["decompose"] + SMALL + ["-z", "2.tks"], "6"),
-                      (["tokenize", "-t", "bytes", "c.jsonl"], "7")):
+                      (["tokenize", "-t", "bytes", "c.jsonl"], "7"),
+                      (["tokenize", "-t", "bytes", "--id-field", "id", "c.jsonl", "c.jsonl"], "9")):
         r = Run(argv + ["-o", out + ".tks"])
         if r.status != 0:
             result(False, "make the small streams", r)
@@ -329,6 +330,10 @@ IDS = ["--eos-id", "0", "--token-bytes", "2", "8.npy"]
 FILES["decompose-ids"] = ["decompose", "-q"] + SMALL + IDS
 FILES["decompose-scan"] = ["decompose", "-q", "--plan"] + SMALL + IDS
 FILES["dedup-near"] = ["dedup", "--near", "--pairs", "/dev/null", "7.tks"]
+# FILE is another output of the program, which must be complete or not there.
+FILES["dedup-pairs"] = ["dedup", "--pairs", "FILE", "9.tks"]
+FILES["dedup-near-pairs"] = ["dedup", "--near", "--keep", "longest", "--pairs", "FILE", "9.tks"]
+FILES["dedup-substring-pairs"] = ["dedup", "--substring", "20", "--annotate", "--pairs", "FILE", "9.tks"]
 FILES["dedup-longest"] = ["dedup", "--near", "--keep", "longest", "--pairs", "/dev/null", "7.tks"]
 FILES["schedule-olmo"] = ["schedule", "--trainer", "olmo", "--batch-tokens", "32", "--json", "/dev/null", "D_4"]
 FILES["shuffle-wds"] = ["shuffle", "--format", "wds", "--shard-sequences", "4", "--last", "keep", "4.tks"]
@@ -343,11 +348,15 @@ def injected(name, at, do, number, before):
     if before and name != "shuffle-wds":
         open(out, "wb").write(b"what was here before")
         kept = digest(out)
-    r = Run(FILES[name] + ["-o", out], env=shimmed(at, do, log))
+    file = folder + ".file"
+    r = Run([file if a == "FILE" else a for a in FILES[name]] + ["-o", out], env=shimmed(at, do, log))
     fired = os.path.exists(log)
     bad = None
     now = digest(out)
     complete = name + "\0" + str(now) in GOOD
+    of_file = digest(file)
+    if (of_file or r.status == 0) and "FILE" in FILES[name] and name + "\0FILE\0" + str(of_file) not in GOOD:
+        return fired, "the file beside the output is there, and not complete: %s" % r
     if not fired:
         if r.status != 0 or not complete:
             bad = "no fault was injected, and yet: %s" % r
@@ -374,6 +383,8 @@ def injected(name, at, do, number, before):
         elif do != "kill" and len(os.listdir(folder)) != (1 if kept else 0):
             bad = "left behind: %s" % os.listdir(folder)
     shutil.rmtree(folder)
+    if of_file:
+        os.unlink(file)
     if fired:
         os.unlink(log)
     return fired, bad
@@ -386,15 +397,19 @@ def good_outputs():
     if GOOD:
         return
     for name, argv in FILES.items():
-        r = Run(argv + ["-o", "good-" + name])
+        r = Run(["good-file" if a == "FILE" else a for a in argv] + ["-o", "good-" + name])
         if r.status != 0:
             result(False, name + ": runs at all", r)
         GOOD.add(name + "\0" + str(digest("good-" + name)))
+        if "FILE" in argv:
+            if b'"id":' not in open("good-file", "rb").read():
+                result(False, name + ": the file beside the output has the records' ids", r)
+            GOOD.add(name + "\0FILE\0" + str(digest("good-file")))
 
 
-def loop(calls, do, what, most):
+def loop(calls, do, what, most, names=FILES):
     """Fails call 1, 2, 3, … until a run in which the call was not reached."""
-    for name in FILES:
+    for name in names:
         for call in calls:
             bad, n, tried, gap, last = [], 1, 0, 1, False
             while not last:
@@ -496,6 +511,8 @@ def io():
     good_outputs()
     loop(["read", "write", "open", "sync", "close", "name", "truncate", "mkdir", "stdio"] if FULL else ["io"],
          errno.EIO, "fails", 400)
+    if not FULL:  # among all calls those of the second file are missed
+        loop(["write", "sync", "name"], errno.EIO, "fails", 400, [name for name in FILES if "FILE" in FILES[name]])
     if FULL:
         loop(["write"], errno.ENOSPC, "finds the disk full", 400)
 

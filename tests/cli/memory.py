@@ -6,7 +6,7 @@ Each cell is a run: a mode, -T, -M, and a stream whose documents are
     one     one, of as many tokens as the mode takes at this -M
     four    four of those
     twelve  twelve of a quarter of that
-    frame   as many sequences, segments and bytes of ids as a frame holds
+    frame   as many sequences, segments and bytes of records' ids as a frame holds, each text twice
 in ids of four bytes, a word each. ru_maxrss of a child begins with its parent's set, so this one stays small (it looks):
 others make the inputs. A run that is refused because something does not fit says so in one line, and its set counts too.
 
@@ -38,8 +38,10 @@ MODES = {
     "text": "inspect --records --text IN",
     "jsonl": "inspect --jsonl IN",
     "exact": "dedup IN -o OUT",
+    "exact-pairs": "dedup --pairs OUT2 IN -o OUT",
     "exact-save": "dedup --save-index OUT2 IN -o OUT",
     "near": "dedup --near IN -o OUT",
+    "near-pairs": "dedup --near --keep longest --pairs OUT2 IN -o OUT",
     "near-token": "dedup --near --unit token IN -o OUT",
     "near-longest": "dedup --near --keep longest IN -o OUT",
     "ngrams": "dedup --ngrams IN -o OUT",
@@ -71,6 +73,7 @@ SHORT = [("one", m, t, 32) for m in ("text", "ngrams", "ngrams-document", "again
          for t in (1, 8)] + \
         [("twelve", m, 8, 32) for m in ("tokenize", "ngrams", "against", "text", "jsonl", "shards-wds", "verify")] + \
         [("four", m, 8, 32) for m in ("ngrams", "against")] + \
+        [("frame", "exact-pairs", 8, 32), ("frame", "near-pairs", 8, 64)] + \
         [("four", "verify", 8, 64), ("four", "text", 8, 64), ("four", "shuffle", 1, 64)]
 # mode, or mode/shape: why it is over. What is here and passes everywhere fails the case: the list cannot rot.
 KNOWN = {}
@@ -117,7 +120,7 @@ def make(what, size):
         else:
             text = words(15 * 65536, 20, 0)
             for i in range(65536):
-                put(f, i, text[30 * i:30 * i + 30], "x" * 240)
+                put(f, i, text[30 * (i // 2):30 * (i // 2) + 30], "x" * 240)
 
 
 def run(argv, **kw):
@@ -137,7 +140,7 @@ def need(what, size, text=False):
     if not os.path.exists(name + ".jsonl"):
         run([sys.executable, os.path.abspath(__file__), "make", what, str(size)])
     if not text and not os.path.exists(name + ".tks"):
-        run([BIN + "tokenize", "-q", "-t", "pairs.tiktoken", "--pattern", "cl100k", name + ".jsonl", "-o", name + ".tks"])
+        run([BIN + "tokenize", "-q", "-t", "pairs.tiktoken", "--pattern", "cl100k", "--id-field", "id", name + ".jsonl", "-o", name + ".tks"])
     return name + (".jsonl" if text else ".tks")
 
 

@@ -51,6 +51,21 @@ pack -q --length 64 --save-plan p -o x.tks two.tks
 rm x.tks
 refused "a plan" 1 "this is a plan of pack" inspect p
 head -c 300 /dev/zero >zeros
+dedup -q --ngrams --save-index items.idx -o x.tks two.tks
+dedup -q --save-index earlier.idx -o x.tks two.tks
+rm x.tks
+refused "an index" 1 "this is an index or a work file, not a token stream" inspect items.idx
+for f in two.tks two.jsonl; do
+    for m in "" --near --exact; do
+        # shellcheck disable=SC2086
+        refused "$f as an index $m" 1 "$f: not an index of duplicates; make one of the other texts' stream with 'dedup --save-index FILE', with" \
+            dedup $m --against $f -o x.tks two.tks
+    done
+done
+refused "an index of n-grams with a mode" 1 "items.idx: is an index of n-grams, as for test items; leave --near and --exact out" \
+    dedup --near --against items.idx -o x.tks two.tks
+refused "an index of documents without one" 1 "with an index of --near or --exact name that mode too" dedup --against earlier.idx -o x.tks two.tks
+check "none of these left an output" test ! -e x.tks
 refused "bytes" 1 "make one with tokenize, or say with --input-format which form of ids it is" inspect zeros
 cp two.tks longer.tks
 echo more >>longer.tks
@@ -129,5 +144,12 @@ check "one name" grep -q 'left out of folders: 1 name with a dot in front$' said
 same "a sum of one" "ok: 1 sequence, 12 tokens, 1 document" "$(inspect --verify one.tks | sed 's/, checksum.*//')"
 inspect one.tks >sum
 check "a summary of one" grep -q '^  tokens      12 in 1 sequence, 1 segment, 1 document$' sum
+decompose --plan one.tks >sum
+check "a plan of one" grep -q '^1 document, 12 tokens, cut greedily$' sum
+pack --length 16 --plan one.tks >sum
+check "a table of one" grep -q '^1 sequence (12 tokens) to go into bins of 16 tokens$' sum
+refused "one weight" 2 "mixture 1: 1 weight for 2 buckets" decompose --buckets 4,8 --mixture 1 --mixture-tokens 8 -o x.tks two.tks
+schedule --trainer openlm --tokens 1 --epochs 1 set >/dev/null 2>said
+check "one epoch" grep -q '1 token cannot be had in whole shards; an epoch has 16, and the training 1 epoch$' said
 schedule -v --trainer generic --batch-tokens 8 set -o /dev/null 2>said
 check "schedule counts no documents" shell "grep -q ' tokens in; .* out; ' said && ! grep -q document said"

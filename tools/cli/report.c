@@ -195,6 +195,9 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_IDS] =
         "leave out --eos-id, --vocab-size and --column, or say what the file is with "
         "--input-format or --token-bytes",
+    [SLU_ADVISE_INDEX] =
+        "make one of the other texts' stream with 'dedup --save-index FILE', with "
+        "--ngrams for test items, and with --near or --exact for earlier data",
     [SLU_ADVISE_INPUT_FORMAT] = "or say with --input-format which form of ids it is",
     [SLU_ADVISE_LABEL_TOKEN] = "use 'decompose --label-token', or --accept-mismatch to "
                                "write the sequences as they are",

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/dedup/against/against.h"
 #include "lib/flow/workfile.h"
 #include "tools/dedup/dedup.h"
 
@@ -30,8 +31,13 @@ int dedup_index_name(struct dedup_opts *o, struct slu_err *err)
         return rc;
     slu_u128_hex(slu_workfile_id(f), o->against_hex);
     o->against_id = o->against_hex;
+    if (slu_against_is(f))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: is an index of n-grams, as for test items; leave --near and "
+                      "--exact out",
+                      o->against);
     slu_workfile_free(f);
-    return SLU_OK;
+    return rc;
 }
 
 int dedup_index_create(struct dedup_io *io, enum dedup_mode mode, struct slu_err *err)

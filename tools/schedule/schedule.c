@@ -75,10 +75,11 @@ static void tell_rounding(struct cli_ctx *ctx, const struct slu_openlm *o)
     void (*say)(struct cli_ctx *, const char *, ...) =
         off * 100 > o->tokens ? cli_warn : cli_note;
     say(ctx,
-        "%llu tokens cannot be had in whole shards; an epoch has %llu, the training "
-        "%llu times that",
-        (unsigned long long)o->tokens, (unsigned long long)o->tokens_per_epoch,
-        (unsigned long long)o->epochs);
+        "%llu token%s cannot be had in whole shards; an epoch has %llu, and the "
+        "training %llu epoch%s",
+        (unsigned long long)o->tokens, slu_plural(o->tokens),
+        (unsigned long long)o->tokens_per_epoch, (unsigned long long)o->epochs,
+        slu_plural(o->epochs));
 }
 
 /* Reports rounded values and unused shards, in --stats and, with -v, as messages. */

@@ -359,6 +359,39 @@ def test_grain() -> None:
     assert [digest([b]) for b in dataset] == [digest([b]) for b in sluice.Loader(data, file)]
 
 
+def test_every_format() -> None:
+    """Sets of each format by DataLoader's workers, StatefulDataLoader and Grain, each stopped and resumed."""
+    needs("torch", "torchdata.stateful_dataloader", "grain", "xxhash", "zstandard")
+    import grain
+    from torch.utils.data import DataLoader
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    from sluice.torch import IterableDataset
+
+    for name in FORMATS:
+        if name == "parquet" and not common.have_parquet():
+            continue
+        data, file = sluice.open(shards(name)), schedule(name)[0]
+        want = [digest([b]) for b in sluice.Loader(data, file, threads=0)]
+        how = "spawn" if name in ("olmo", "mds.zstd") else "fork"
+        loader = DataLoader(IterableDataset(data, file), batch_size=None, num_workers=2, multiprocessing_context=how)
+        assert [digest([b]) for b in loader] == want, name
+        first, again = (
+            StatefulDataLoader(IterableDataset(data, file), batch_size=None, num_workers=2) for _ in range(2)
+        )
+        steps = iter(first)
+        seen = [digest([next(steps)]) for _ in range(11)]
+        again.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
+        assert seen + [digest([b]) for b in again] == want, name
+        source = Source(data, file)
+        sampler = grain.samplers.SequentialSampler(len(source), grain.sharding.NoSharding())
+        it = iter(grain.DataLoader(data_source=source, sampler=sampler))
+        seen, state = [digest([next(it)]) for _ in range(13)], it.get_state()
+        it = iter(grain.DataLoader(data_source=source, sampler=sampler))
+        it.set_state(state)
+        assert seen + [digest([b]) for b in it] == want, name
+
+
 def test_masks() -> None:
     """Against brute force, on every packed batch: documents from `inspect --records`."""
     needs("torch", "xxhash", "zstandard")

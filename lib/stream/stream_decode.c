@@ -77,23 +77,32 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
 }
 
 /* Whether all ids are below vocab_size. The stored byte order is the native one on all
- * supported hosts. */
+ * supported hosts. Written for SSE2, which has the largest of signed words of 2 bytes
+ * only; of 4 bytes, it is the sign of a difference that tells. */
 static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
                          uint64_t vocab_size)
 {
-    uint32_t most = 0;
+    if (n == 0)
+        return true;
     if (tok_bytes == 2) {
         const uint16_t *t = tok;
-        uint16_t m = 0;
-        for (uint64_t i = 0; i < n; i++)
-            m = t[i] > m ? t[i] : m;
-        most = m;
-    } else {
-        const uint32_t *t = tok;
-        for (uint64_t i = 0; i < n; i++)
-            most = t[i] > most ? t[i] : most;
+        int16_t m = INT16_MIN;
+        for (uint64_t i = 0; i < n; i++) {
+            int16_t v = (int16_t)(t[i] ^ 0x8000);
+            m = v > m ? v : m;
+        }
+        return (uint16_t)(m ^ INT16_MIN) < vocab_size;
     }
-    return n == 0 || most < vocab_size;
+    const uint32_t *t = tok, most = (uint32_t)(vocab_size - 1);
+    uint32_t sign = 0;
+    if (vocab_size && vocab_size <= UINT32_C(1) << 31) {
+        for (uint64_t i = 0; i < n; i++)
+            sign |= t[i] | (most - t[i]);
+        return !(sign >> 31);
+    }
+    for (uint64_t i = 0; i < n; i++)
+        sign = t[i] > sign ? t[i] : sign;
+    return sign < vocab_size;
 }
 
 /* Row i's extras into *s; false: one is not finite, or of padding. */

@@ -309,6 +309,72 @@ static void too_long_is_named(void **state)
     slu_reader_free(r);
 }
 
+/* Writes a stream of one sequence of 41 tokens; one of them is `id`. */
+static void write_id(unsigned tok_bytes, uint64_t vocab_size, uint32_t id, unsigned at)
+{
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_writer *w;
+    struct slu_out *o;
+    struct slu_batch b;
+    struct slu_seg seg = {.len_tok = 41, .domain = SLU_NO_DOMAIN};
+    uint32_t wide[41] = {0};
+    uint16_t half[41] = {0};
+    wide[at] = id;
+    half[at] = (uint16_t)id;
+    slu_header_init(&h);
+    h.tok_bytes = tok_bytes;
+    h.vocab_size = vocab_size;
+    OK(slu_names_new(&names, &err));
+    OK(slu_names_set_source(names, 0, "a", &err));
+    struct slu_writer_cfg cfg = {0, true, names};
+    OK(slu_out_open(&o, path_a, &err));
+    OK(slu_writer_open(&w, o, &h, &cfg, &err));
+    slu_batch_init(&b, tok_bytes);
+    OK(slu_batch_add(&b, tok_bytes == 2 ? (void *)half : wide, 41, &seg, 1, NULL,
+                     &err));
+    b.tok = b.own.data;
+    OK(slu_writer_put(w, &b, &err));
+    OK(slu_writer_close(w, &err));
+    slu_batch_release(&b);
+    slu_names_free(names);
+    slu_header_release(&h);
+}
+
+static void ids_are_in_the_vocabulary(void **state)
+{
+    static const struct {
+        unsigned tok_bytes;
+        uint64_t vocab_size;
+        uint32_t good, bad; /* bad 0: there is none */
+    } rows[] = {
+        {2, 10, 9, 10},
+        {2, 10, 9, 0xFFFF},
+        {2, 0x8000, 0x7FFF, 0x8000},
+        {2, 40000, 39999, 40000},
+        {2, 65536, 0xFFFF, 0},
+        {4, 100000, 99999, 100000},
+        {4, 100000, 99999, 0x7FFFFFFF},
+        {4, 100000, 99999, 0x80000000},
+        {4, 100000, 99999, 0xFFFFFFFF},
+        {4, UINT64_C(1) << 31, 0x7FFFFFFF, 0x80000000},
+        {4, 3000000000, 2999999999, 3000000000},
+        {4, UINT64_C(1) << 32, 0xFFFFFFFF, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (unsigned at = 0; at < 41; at += 8) {
+            write_id(rows[i].tok_bytes, rows[i].vocab_size, rows[i].good, at);
+            assert_int_equal(verdict(path_a), SLU_OK);
+            if (!rows[i].bad)
+                continue;
+            write_id(rows[i].tok_bytes, rows[i].vocab_size, rows[i].bad, at);
+            assert_int_equal(verdict(path_a), SLU_E_FORMAT);
+            assert_non_null(strstr(err.msg, "not in the vocabulary"));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +386,7 @@ int main(void)
         cmocka_unit_test(concatenation),
         cmocka_unit_test(other_tokenizers_do_not_mix),
         cmocka_unit_test(too_long_is_named),
+        cmocka_unit_test(ids_are_in_the_vocabulary),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._base import Array, SluiceError, check_hash, map_file, need, wrong_size
-from .shards import FORMATS, Rows, Shard, open_shard
+from .shards import FORMATS, Rows, Shard, open_documents, open_shard
 from .stream import Segments, StreamFile
 
 _KEPT_SHARDS = 256  # mapped at once by a set; each takes a file descriptor
@@ -111,7 +111,7 @@ class Bucket:
     def __init__(self, owner: Set, name: str, length: int | None, n_ids: int | None, n_seq: int) -> None:
         self._owner, self._n_seq = owner, n_seq
         self.name = name
-        self.length = length  #: nominal length in tokens; None in a stream
+        self.length = length  #: nominal length in tokens; None in a stream, and of whole documents
         self.n_ids = n_ids  #: ids of a sequence: one more with label tokens
 
     def __len__(self) -> int:
@@ -142,7 +142,7 @@ class Bucket:
 
 
 class ShardBucket(Bucket):
-    """A bucket of a set of shards."""
+    """A bucket of a set of shards; or its whole documents, whose length is None and n_ids 0."""
 
     n_ids: int
     length: int
@@ -181,6 +181,8 @@ class ShardBucket(Bucket):
 
     def block(self, a: int, b: int) -> Array:
         """Ids of sequences a to b as rows: not copied where one shard has them side by side."""
+        if not self.n_ids:
+            raise SluiceError(f"{self._owner.path}: documents are not of one length; take each by its number")
         if not 0 <= a <= b <= self._n_seq:
             raise IndexError(f"sequences {a} to {b} of the {self._n_seq} of {self.name}")
         parts = []
@@ -294,16 +296,14 @@ class ShardSet(Set):
             self.report, self.format, self.label_tokens = r, r["format"], r["label_tokens"]
             self.checksum, self.vocab_size = r["checksum"], t["vocab_size"]
             self.eos_id, self.pad_id = t["eos_id"], t["pad_id"]
-            self.dtype = np.dtype(f"<u{t['token_bytes']}")
+            whole = r.get("whole_documents")
+            self.dtype = np.dtype(f"<u{whole['id_bytes'] if whole else t['token_bytes']}")
             rows = sorted(r["buckets"], key=lambda b: int(b["length"]))
+            if whole:
+                rows = [{**whole, "name": "documents", "length": None, "ids": 0, "sequences": r["sequences"]}]
             check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self._seal, f"{path}/report.json")
         except (ValueError, KeyError, TypeError) as e:
             raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
-        if "whole_documents" in self.report:
-            raise SluiceError(
-                f"{path}: has whole documents, which this version does not read; read the trainer's files "
-                "as its README.md says, or open the stream that the set was made from"
-            )
         self.masks = "mask_checksum" in self.report
         if self.format not in FORMATS:
             raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
@@ -351,7 +351,12 @@ class ShardSet(Set):
         return [ShardBucket(self, r, shards.get(r["name"], [])) for r in rows]
 
     def _open_shard(self, bucket: ShardBucket, k: int, shard: Shard) -> Rows:
-        rows = open_shard(self.format, self.path, shard, self.dtype, bucket.n_ids, self._index, self._seal)
+        if not bucket.n_ids:
+            first = int(bucket._ends[k]) - shard.n_seq
+            lengths = self._stream(bucket.name).lengths(first, first + shard.n_seq)
+            rows = open_documents(self.path, shard, self.dtype, lengths)
+        else:
+            rows = open_shard(self.format, self.path, shard, self.dtype, bucket.n_ids, self._index, self._seal)
         with self._lock:
             bucket._open[k] = rows
             self._opened.append((bucket, k))

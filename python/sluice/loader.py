@@ -56,6 +56,8 @@ class Batches:
     ) -> None:
         if not isinstance(data, ShardSet):
             raise SluiceError(f"{data.path}: steps are taken from a set of shards; make one with shuffle")
+        if not data.lengths and len(data):
+            raise SluiceError(f"{data.path}: whole documents have no buckets; make a set without --documents for steps")
         if not 0 <= rank < world:
             raise SluiceError(f"rank {rank} of a world of {world}")
         if layout not in ("padded", "varlen") or output not in ("numpy", "torch"):

@@ -56,6 +56,18 @@ class Rows:
         return self._array[a:b] if self._at is None else self._array[self._at[a:b]]
 
 
+class Documents(Rows):
+    """A shard of whole documents: sequence i is array[begin[i] : begin[i + 1]]."""
+
+    def __init__(self, array: Array, begin: Array) -> None:
+        super().__init__(array)
+        self._begin = begin
+
+    def row(self, i: int) -> Array:
+        out: Array = self._array[self._begin[i] : self._begin[i + 1]]
+        return out
+
+
 def _damaged(path: str, what: str) -> SluiceError:
     return SluiceError(f"{path}: damaged: {what}; copy or make the set again")
 
@@ -76,21 +88,28 @@ def _fixed(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: 
     return Rows(data.view(dtype).reshape(n_seq, n_ids))
 
 
+def _items(data: Array, at: Array, dtype: np.dtype[np.unsignedinteger], n_ids: int) -> Rows:
+    """Rows of ids that begin at these bytes."""
+    if not len(at):
+        return Rows(np.zeros((0, n_ids), dtype))
+    every = len(data) - n_ids * dtype.itemsize + 1  # places at which ids could begin
+    return Rows(np.ndarray((every, n_ids), dtype, data.data, 0, (1, dtype.itemsize)), at)
+
+
 def _litdata(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
-    at = _offsets(data, n_seq, path)
-    return _fixed(data[at[0] :], dtype, n_seq, n_ids, path)
+    """An item is its ids; with masks the sizes of ids and mask (u32), both, and a byte of mask an id."""
+    at, size = _offsets(data, n_seq, path), n_ids * dtype.itemsize
+    if (np.diff(at) != 8 + size + n_ids).any():
+        return _fixed(data[at[0] :], dtype, n_seq, n_ids, path)
+    return _items(data, at[:-1] + 8, dtype, n_ids)
 
 
 def _mds(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
-    """A sample is the size of seq_lengths, seq_lengths, and the ids at its end."""
+    """A sample is the size of seq_lengths, with masks a byte of mask an id, seq_lengths, and the ids at its end."""
     at, size = _offsets(data, n_seq, path), n_ids * dtype.itemsize
     if (np.diff(at) < size).any():
         raise _damaged(path, "a sample is shorter than its ids")
-    if not n_seq:
-        return Rows(np.zeros((0, n_ids), dtype))
-    every = len(data) - size + 1  # places at which ids could begin
-    window: Array = np.ndarray((every, n_ids), dtype, data.data, 0, (1, dtype.itemsize))
-    return Rows(window, at[1:] - size)
+    return _items(data, at[1:] - size, dtype, n_ids)
 
 
 def _wds(data: Array, n_seq: int, n_ids: int, path: str) -> Array:
@@ -99,8 +118,9 @@ def _wds(data: Array, n_seq: int, n_ids: int, path: str) -> Array:
         with tarfile.open(fileobj=io.BytesIO(data.tobytes())) as tar:
             for m in tar:
                 f = tar.extractfile(m)
-                text = f.read() if f else b""
-                texts.append(gzip.decompress(text) if m.name.endswith(".gz") else text)
+                if ".loss_mask." not in m.name:
+                    text = f.read() if f else b""
+                    texts.append(gzip.decompress(text) if m.name.endswith(".gz") else text)
                 if not m.name.startswith(f"{len(texts) - 1:012d}."):
                     raise _damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
     except (tarfile.TarError, OSError, EOFError) as e:
@@ -158,6 +178,15 @@ def _write_once(path: str, ids: Array) -> None:
                 "kept there (sluice.open(..., index=FOLDER))"
             ) from e
         raise
+
+
+def open_documents(root: str, s: Shard, dtype: np.dtype[np.unsignedinteger], lengths: Array) -> Rows:
+    """The documents of a shard, which are as long as the segments say."""
+    path, begin = os.path.join(root, s.file), np.concatenate([[0], np.cumsum(lengths)])
+    data = map_file(path, s.n_byte)
+    if len(data) != begin[-1] * dtype.itemsize:
+        raise _damaged(path, f"its {len(data)} bytes are not the {begin[-1]} ids of its documents")
+    return Documents(data.view(dtype), begin)
 
 
 def open_shard(

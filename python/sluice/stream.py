@@ -350,6 +350,17 @@ class StreamFile:
         columns["length"] = columns["length"].astype(np.int64)
         return Segments(self, join(counts, np.int64), ids=ids, **columns)
 
+    def lengths(self, a: int, b: int) -> Array:
+        """Tokens of each of the sequences a to b."""
+        parts = [np.zeros(0, np.int64)]
+        for k, c, lo, hi in self._pieces(a, b):
+            n = np.diff(c.tok_at[c.seg_at[lo : hi + 1]])
+            if len(parts) > 1 and self._frames[k].continues:
+                parts[-1][-1] += n[0]
+                n = n[1:]
+            parts += [n] if len(n) else []
+        return np.concatenate(parts)
+
     def trained(self, a: int, b: int) -> Array:
         """True for each token of sequences a to b that is trained on: all but padding, in a stream without masks."""
         parts = [np.zeros(0, bool)]

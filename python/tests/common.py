@@ -73,6 +73,15 @@ def pieces(labels: bool, n: int = 500) -> str:
 
 
 @lru_cache(None)
+def documents(name: str) -> str:
+    """A set of whole documents."""
+    where = path(f"documents-{name}")
+    docs = run("tokenize", "-q", "--id-field=id", "--domain-field=d", corpus())
+    run("shuffle", "-q", "--documents", f"--format={name}", "--shard-size=5000", "-o", where, stdin=docs)
+    return where
+
+
+@lru_cache(None)
 def masked_documents() -> bytes:
     """A stream with masks: about half of the words are trained on."""
     r = random.Random(5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import random
 import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -104,7 +105,30 @@ def test_masks() -> None:
             assert data.masks and sum(int(b.trained(0, len(b)).sum()) for b in data) == data.report["loss_tokens"]
             some.append(name)
     assert not sluice.open(shards("olmo")).masks
-    assert {"olmo", "mds"} <= set(some), some
+    assert {"olmo", "mds", "mds.zstd", "litdata", "litdata.zstd", "wds", "wds.json.gz"} <= set(some), some
+
+
+def test_documents() -> None:
+    """Sets of whole documents, by number and in order; damage; and that no steps are taken from them."""
+    needs("xxhash")
+    for name in ("olmo", "megatron", "ds"):
+        where = common.documents(name)
+        data = sluice.open(where, verify=True)
+        (documents,) = data
+        assert len(documents) == len(records(where)) == 500 and len(documents._shards) > 5 and not data.lengths
+        for i in random.Random(1).sample(range(-500, 500), 1000):
+            compare(documents[i], records(where)[i], (where, i))
+        lengths = [len(r["tokens"]) for r in records(where)]
+        stream = data._stream("documents")
+        assert stream.lengths(0, 500).tolist() == lengths and stream.lengths(7, 9).tolist() == lengths[7:9]
+        with refused(where, "documents"):
+            sluice.Loader(data, batch_tokens=1024)
+        with refused(where, "not of one length"):
+            documents.block(0, 2)
+    shard = documents._shards[1].file
+    flip(os.path.join(where, shard), 0.5)
+    with refused(shard):
+        sluice.open(where, verify=True)
 
 
 def test_wide_ids() -> None:
@@ -140,6 +164,7 @@ def test_streams() -> None:
         with open(path(name + ".tks"), "wb") as f:
             f.write(stream)
         compare_set(path(name + ".tks"), verify=True)
+    assert sluice.open(path("long.tks"))._stream("stream").lengths(0, len(lengths)).tolist() == lengths
     every = sluice.open(path("long.tks"))["stream"].segments(0, len(lengths))
     assert every.length.tolist() == lengths and every.counts.tolist() == [1] * len(lengths)
     for n in (0, 1, 63, 64, 100, 500, len(small) - 64, len(small) - 1):

@@ -92,11 +92,12 @@ static int check_batch(const struct slu_steps_info *info, struct slu_err *err)
             return slu_fail(
                 err, SLU_E_USAGE,
                 "a step of %llu tokens is not a multiple of the %llu tokens that one "
-                "sequence of %llu takes on each of %llu ranks; steps of all buckets "
+                "sequence of %llu takes on each of %llu rank%s; steps of all buckets "
                 "and ranks would differ in tokens",
                 (unsigned long long)info->batch_tokens,
                 (unsigned long long)(unit > UINT64_MAX ? UINT64_MAX : (uint64_t)unit),
-                (unsigned long long)length, (unsigned long long)info->world);
+                (unsigned long long)length, (unsigned long long)info->world,
+                slu_plural(info->world));
     }
     return SLU_OK;
 }

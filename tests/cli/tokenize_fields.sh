@@ -162,12 +162,26 @@ tokenize -t builtin -M 32M --domain-from '{}/*.txt' -o long.tks corpus/web/long.
 same "a text that comes in parts" web "$(inspect --records long.tks | "$PYTHON" -c 'import json, sys
 print(json.loads(sys.stdin.readline())["segments"][0]["domain"])')"
 rm corpus/web/long.txt
-for bad in "--domain a --domain-field d" "--domain a --domain-from {}/*" "--domain a --domain-default b" "--domain-default b" \
-    "--list-domains" "--domain a --list-domains --files-from l" "--domain-from web/*" "--domain-from {}/{}" "--domain-from {}/none/*"; do
-    # shellcheck disable=SC2086 # words
-    status "$bad" 2 tokenize -t bytes $bad -o x.tks corpus
-    check "  one line" one_line err
-done
+# refused INPUT: of lines "OPTIONS|WORDS" on standard input, the options are refused in one line that has the words.
+refused() {
+    while IFS='|' read -r bad words; do
+        # shellcheck disable=SC2086 # words
+        status "$bad" 2 tokenize -t bytes -o x.tks $bad $1
+        check "  one line" one_line err
+        check "  says: $words" grep -qF -- "$words" err
+    done
+}
+refused corpus <<'J'
+--domain a --domain-field d|--domain names the domain of all documents; it cannot be combined with --domain-field
+--domain a --domain-from {}/*|it cannot be combined with --domain-from
+--domain a --domain-default b|it cannot be combined with --domain-default
+--domain a --list-domains --files-from l|it cannot be combined with --list-domains
+--domain-default b|--domain-default is for documents without a domain; give --domain-field or --domain-from, or use --domain
+--list-domains|--list-domains: is about the lines of a list; give --files-from
+--domain-from web/*|--domain-from web/*: expected one {} in place of the domain
+--domain-from {}/{}|--domain-from {}/{}: expected one {} in place of the domain
+--domain-from {}/none/*|--domain-from {}/none/*: matches the end of no path, such as corpus/code/y.jsonl
+J
 
 # A text that is missing or null.
 printf '{"text":"a"}\n{"n":1}\n{"text":null}\n{"text":"b"}\n' >m.jsonl
@@ -214,8 +228,11 @@ tokenize -t bytes --domain-from '{}/*' --source 7:some/web/a.jsonl -o x.tks <pip
 same "--source: a domain from its name" "some/web/a.jsonl:7:0 some/web/a.jsonl:7:22 web web" "$(names x.tks) $(domains x.tks)"
 zstd -qc pipes/1.jsonl | tokenize -t bytes --source 5000000 --rejects r.jsonl -o x.tks
 same "--source: a large number" "-:5000000:0 -:5000000:22" "$(names x.tks)"
-for bad in "--source x" "--source 1:" "--source -1" "--source 1 pipes" "--source 1 --files-from m.jsonl" "--source 1 - -"; do
-    # shellcheck disable=SC2086 # words
-    status "$bad" 2 tokenize -t bytes -o x.tks $bad </dev/null
-    check "  one line" one_line err
-done
+refused "" <<'J'
+--source x|--source x: expected N or N:NAME
+--source 1:|--source 1:: expected N or N:NAME
+--source -1|--source -1: expected N or N:NAME
+--source 1 pipes|--source 1: is the place of standard input; name no files
+--source 1 --files-from m.jsonl|--source 1: is the place of standard input; name no files
+--source 1 - -|--source 1: is the place of standard input; name no files
+J

@@ -11,6 +11,8 @@ check_options() {
         options_of "$step" >"$scratch/options.$step"
         why=$(awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help.$program" - <"$scratch/options.$step")
         [ -z "$why" ] || die "$(at "$step"): $program: $why"
+        [ "$step" != tokenize ] || ! has_domains || ! grep -q -e '--domain[ =]' "$scratch/options.tokenize" ||
+            die "$(at tokenize): tokenize: --domain is the domain of all inputs, and a line input.DOMAIN gives its own; use --domain-default"
     done
     ask_flows >"$scratch/flows" || exit 1
     use_flows "$scratch/flows"
@@ -68,8 +70,6 @@ rehearse() {
         done <"$scratch/files"
         ! mixes_domains || has_domains || grep -q -e '--domain' "$scratch/options.tokenize" ||
             die "$(at shuffle): shuffle: --mix takes documents by domain, and tokenize gives them none; add --domain-field NAME there, or give inputs their domains: input.NAME = ..."
-        [ "$step" != tokenize ] || ! has_domains || ! grep -q -e '--domain[ =]' "$scratch/options.tokenize" ||
-            die "$(at tokenize): tokenize: --domain is the domain of all inputs, and a line input.DOMAIN gives its own; use --domain-default"
         eval "set -- $(sed -n 's/^W //p' "$scratch/words")"
         [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
         "$bin/$prefix$program" -q -T 1 "$@" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {

@@ -17,7 +17,7 @@ report_failed() {
     grep '^FAILED ' "$1" >"$scratch/failed" || return 0
     head -n 6 "$scratch/failed" | while read -r _ s i host why; do
         echo "  $s part $i$([ "$host" = - ] || echo " on $host"): $why"
-        printf '%s\n' "    $OUT/logs/$s.$i.log: $(grep -vE '^ *(Killed|Terminated|Hangup)? *$' "$OUT/logs/$s.$i.log" 2>/dev/null | tail -n 1 | cut -c 1-200)"
+        printf '%s\n' "    $OUT/logs/$s.$i.log: $(grep -vE '^ *(Killed|Terminated|Hangup)? *$' "$OUT/logs/$s.$i.log" 2>/dev/null | tail -n 1 | cut -c 1-400)"
     done
     n=$(wc -l <"$scratch/failed")
     [ "$n" -le 6 ] || echo "  and $((n - 6)) more: sluice-batch --pending $(show "$OUT")"

@@ -98,7 +98,7 @@ $0 == "" { next }
     if (k == "dedup") {
         m = mode(v)
         if (m == "")
-            bad("dedup: --exact, --near or --substring N; what else dedup can do is not for parts")
+            bad("dedup = " v ": expected --exact, --near or --substring N, as the other modes do not work in parts")
         if (m in modes)
             bad("dedup --" m " was given in line " modes[m] " already")
         modes[m] = NR

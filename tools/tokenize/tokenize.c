@@ -166,7 +166,7 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
         !ctx->common.force)
         return slu_fail(err, SLU_E_USAGE,
                         "standard input is a terminal; name files, or pipe text in");
-    return tokenize_check_domains(o, err);
+    return SLU_OK;
 }
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
@@ -208,7 +208,9 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "--source %s: is the place of standard input; name no files",
                         o->source);
-    int rc = slu_sources_resolve(s, &cfg, err);
+    int rc = tokenize_check_domains(o, err);
+    if (!rc)
+        rc = slu_sources_resolve(s, &cfg, err);
     /* With --source, standard input is the share. */
     if (!rc && part->n && !o->source)
         rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,

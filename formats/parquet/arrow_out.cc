@@ -70,7 +70,9 @@ std::shared_ptr<GroupNode> schema_of(const struct slu_parquet_table *t)
     std::vector<NodePtr> field;
     for (unsigned i = 0; i < t->n_column; i++) {
         NodePtr element = PrimitiveNode::Make(
-            "element", Repetition::OPTIONAL, LogicalType::None(), parquet::Type::INT32);
+            "element", Repetition::OPTIONAL,
+            t->int8 >> i & 1 ? LogicalType::Int(8, true) : LogicalType::None(),
+            parquet::Type::INT32);
         NodePtr list = GroupNode::Make("list", Repetition::REPEATED, {element});
         field.push_back(GroupNode::Make(t->column[i], Repetition::OPTIONAL, {list},
                                         LogicalType::List()));

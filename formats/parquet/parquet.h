@@ -41,6 +41,7 @@ struct slu_parquet_table {
     unsigned n_column;
     unsigned delta; /* one bit for each column: its lists are runs, and are written
                        as differences */
+    unsigned int8;  /* likewise: its values are int8 */
     uint64_t n_row, group_rows; /* rows in total, and in a row group */
     uint64_t most;              /* largest number of values in a list */
     /* A key and its value for the footer. */
@@ -103,7 +104,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/5"
+#define SLU_PARQUET_ABI SLU_VERSION "/6"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

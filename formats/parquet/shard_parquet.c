@@ -16,22 +16,15 @@
  * compressed with zstd; row groups have about 2^20 ids, which a streaming reader holds
  * at a time. The bytes depend on Arrow's version, which the footer states.
  */
-#include "formats/shards/shard.h"
+#include "shard_parquet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "parquet.h"
-
 enum { AUTO_TOKENS = 1 << 23, GROUP_TOKENS = 1 << 20, LEVEL = 3 };
 enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN, MASKS = N_COLUMN };
 #define NO_LABEL (-100)
-
-struct parquet {
-    const struct slu_parquet *lib;
-    int level;
-};
 
 /* The last one is only in sets with masks. */
 static const char *const columns[N_COLUMN + 1] = {"input_ids", "labels", "seq_lengths",
@@ -47,21 +40,22 @@ static const char *const columns[N_COLUMN + 1] = {"input_ids", "labels", "seq_le
 static const char features[] = FEATURES "}}}";
 static const char features_masks[] = FEATURES ", \"assistant_masks\": " LIST_OF "}}}";
 
-static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
-                        struct slu_err *err)
+int slu_parquet_shards_init(void **state, const struct slu_shards_cfg *cfg,
+                            struct slu_err *err)
 {
     const struct slu_parquet *lib = slu_parquet_load();
-    struct parquet *p;
+    struct slu_parquet_shards *p;
     *state = NULL;
     if (!lib)
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "format parquet is not built in: it takes Apache Arrow's "
-                        "library (make ARROW=1); mds keeps as much");
+                        "format %s is not built in: it takes Apache Arrow's library "
+                        "(make ARROW=1); mds keeps as much",
+                        cfg->format->name);
     if (cfg->header && cfg->header->vocab_size > INT32_MAX)
         return slu_fail(err, SLU_E_USAGE,
-                        "format parquet has ids of int32, for a vocabulary size of at "
-                        "most 2147483647; the stream's is %llu",
-                        (unsigned long long)cfg->header->vocab_size);
+                        "format %s has ids of int32, for a vocabulary size of at most "
+                        "2147483647; the stream's is %llu",
+                        cfg->format->name, (unsigned long long)cfg->header->vocab_size);
     *state = p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
@@ -70,7 +64,7 @@ static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
     return SLU_OK;
 }
 
-static void parquet_release(void *state)
+void slu_parquet_shards_release(void *state)
 {
     free(state);
 }
@@ -88,26 +82,31 @@ static bool parquet_owns(const char *name)
     return slu_shard_name_is(name, "shard-", ".parquet");
 }
 
-static uint64_t parquet_shard_sequences(const struct slu_shard_bucket *b)
+uint64_t slu_parquet_shards_auto(const struct slu_shard_bucket *b)
 {
     uint64_t n = AUTO_TOKENS / b->length;
     return n ? n : 1;
 }
 
-static uint64_t group_rows(const struct slu_shard_bucket *b)
+uint64_t slu_parquet_shards_rows(const struct slu_shard_bucket *b)
 {
     uint64_t n = GROUP_TOKENS / b->n_id;
     return n ? n : 1;
 }
 
-/* At most four columns of four bytes, or five; one column of a row group a second time while it
- * is written; a list with its levels. */
+/* The columns; one of them for a row group a second time while it is written; a list
+ * with its levels. */
+uint64_t slu_parquet_shards_byte(const struct slu_shard_bucket *b, unsigned n_column)
+{
+    const uint64_t group = slu_parquet_shards_rows(b),
+                   rows = group < b->shard_sequences ? group : b->shard_sequences;
+    return (b->n_id * 4 * n_column + 64) * b->shard_sequences + 12 * b->n_id * rows +
+           8 * b->n_id + (4 << 20);
+}
+
 static uint64_t parquet_build_byte(const struct slu_shard_bucket *b)
 {
-    uint64_t rows =
-        group_rows(b) < b->shard_sequences ? group_rows(b) : b->shard_sequences;
-    return (b->n_id * (b->masks ? 20 : 16) + 64) * b->shard_sequences +
-           12 * b->n_id * rows + 8 * b->n_id + (4 << 20);
+    return slu_parquet_shards_byte(b, N_COLUMN + b->masks);
 }
 
 /* ---- a table of the shard's sequences ---- */
@@ -117,8 +116,8 @@ struct table {
     uint64_t n_id;
 };
 
-static uint64_t put_ids(const struct slu_batch *b, const struct slu_seq *q,
-                        int32_t *out)
+uint64_t slu_parquet_shards_ids(const struct slu_batch *b, const struct slu_seq *q,
+                                int32_t *out)
 {
     for (uint64_t i = 0; i < q->len_tok; i++)
         out[i] = (int32_t)slu_batch_id(b, q->tok_off + i);
@@ -132,13 +131,13 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
     const struct slu_seg *seg = &t->b->seg[q->seg_off];
     uint64_t at = 0, n = 0;
     if (column == INPUT_IDS)
-        return put_ids(t->b, q, out);
+        return slu_parquet_shards_ids(t->b, q, out);
     for (uint64_t i = 0; column == MASKS && i < q->len_tok; i++)
         out[i] = slu_batch_trained(t->b, q->tok_off + i);
     if (column == MASKS)
         return q->len_tok;
     if (column == LABELS)
-        put_ids(t->b, q, out);
+        slu_parquet_shards_ids(t->b, q, out);
     for (uint64_t k = 0; k < q->n_seg; at += seg[k++].len_tok) {
         uint64_t len = seg[k].len_tok;
         if (len == 0)
@@ -161,14 +160,14 @@ static int parquet_build(const void *state, const struct slu_shard *s,
                          const struct slu_batch *b, struct slu_buf *out,
                          struct slu_shard_facts *f, struct slu_err *err)
 {
-    const struct parquet *p = state;
+    const struct slu_parquet_shards *p = state;
     struct table t = {b, s->bucket->n_id};
     struct slu_parquet_table table = {
         .column = columns,
         .n_column = b->masks ? N_COLUMN + 1 : N_COLUMN,
         .delta = 1U << POSITION_IDS,
         .n_row = s->n_seq,
-        .group_rows = group_rows(s->bucket),
+        .group_rows = slu_parquet_shards_rows(s->bucket),
         .most = s->bucket->n_id,
         .key = "huggingface",
         .value = b->masks ? features_masks : features,
@@ -179,23 +178,30 @@ static int parquet_build(const void *state, const struct slu_shard *s,
     return p->lib->write(&table, p->level, out, err);
 }
 
+int slu_parquet_shards_check(const struct slu_shard_format *f,
+                             const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    return b->n_id <= INT32_MAX
+               ? SLU_OK
+               : slu_fail(err, SLU_E_USAGE,
+                          "format %s has lengths of int32, and there "
+                          "are sequences of %llu tokens in %s",
+                          f->name, (unsigned long long)b->n_id, b->name);
+}
+
 static int parquet_check(const struct slu_shard_bucket *b, struct slu_err *err)
 {
-    return b->n_id <= INT32_MAX ? SLU_OK
-                                : slu_fail(err, SLU_E_USAGE,
-                                           "format parquet has lengths of int32, and "
-                                           "there are sequences of %llu tokens in %s",
-                                           (unsigned long long)b->n_id, b->name);
+    return slu_parquet_shards_check(&slu_shard_parquet, b, err);
 }
 
 const struct slu_shard_format slu_shard_parquet = {
     .name = "parquet",
     .labels = SLU_LABELS_UNWANTED,
     .masks = true,
-    .shard_sequences = parquet_shard_sequences,
+    .shard_sequences = slu_parquet_shards_auto,
     .check = parquet_check,
-    .init = parquet_init,
-    .release = parquet_release,
+    .init = slu_parquet_shards_init,
+    .release = slu_parquet_shards_release,
     .n_file = 1,
     .file_name = parquet_file_name,
     .owns = parquet_owns,

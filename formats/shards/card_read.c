@@ -82,6 +82,12 @@ static const struct reader {
      "data = load_dataset(\"parquet\", data_files=\"%N/*.parquet\", split=\"train\")\n"
      "ids = data[0][\"input_ids\"]  # %I ids\n",
      "mask = data[0][\"assistant_masks\"]  # 1: trained on\n"},
+    {"megatron-sft", "packed Parquet for fine-tuning, for Megatron-Bridge", "pyarrow",
+     "import pyarrow.parquet\n"
+     "\n"
+     "row = pyarrow.parquet.read_table(\"%N/%F\").slice(0, 1).to_pylist()[0]\n"
+     "ids = row[\"input_ids\"]  # %I ids\n",
+     "mask = [0] + row[\"loss_mask\"][:-1]  # 1: trained on; no first token is\n"},
 };
 
 static const struct reader *reader_of(const struct slu_card *c)

@@ -219,7 +219,8 @@ struct slu_shard_format {
 
 /* The formats of formats/shards/shard_registry.c. */
 extern const struct slu_shard_format slu_shard_wds, slu_shard_olmo, slu_shard_ds,
-    slu_shard_megatron, slu_shard_mds, slu_shard_litdata, slu_shard_parquet;
+    slu_shard_megatron, slu_shard_mds, slu_shard_litdata, slu_shard_parquet,
+    slu_shard_megatron_sft;
 
 /* The format of this name; SLU_E_UNSUPPORTED, with one line, if this build does not
  * have it. */

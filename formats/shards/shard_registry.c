@@ -5,32 +5,33 @@
 #include "formats/shards/shard.h"
 #include "formats/shards/shardset.h"
 
-/* Each NAME has a writer, slu_shard_NAME (shard.h), and a layout that reads it back,
- * slu_shard_layout_NAME (shardset.h). */
+/* Each ID has a writer, slu_shard_ID (shard.h), and a layout that reads it back,
+ * slu_shard_layout_ID (shardset.h). */
 /* clang-format off */
 #define FORMATS(F)                                      \
-    F(wds)      /* WebDataset: OpenLM */                \
-    F(olmo)     /* OLMo-core */                         \
-    F(ds)       /* datatrove, nanotron */               \
-    F(megatron)                                         \
-    F(mds)      /* MosaicML streaming */                \
-    F(litdata)  /* LitData */                           \
-    F(parquet)  /* TRL, Hugging Face datasets; where Arrow is */
+    F(wds, "wds")           /* WebDataset: OpenLM */    \
+    F(olmo, "olmo")         /* OLMo-core */             \
+    F(ds, "ds")             /* datatrove, nanotron */   \
+    F(megatron, "megatron")                             \
+    F(mds, "mds")           /* MosaicML streaming */    \
+    F(litdata, "litdata")   /* LitData */               \
+    F(parquet, "parquet")   /* TRL, Hugging Face datasets; where Arrow is */ \
+    F(megatron_sft, "megatron-sft") /* Megatron-Bridge; likewise */
 /* clang-format on */
 
-#define LAYOUT(name) extern const struct slu_shard_layout slu_shard_layout_##name;
+#define LAYOUT(id, name) extern const struct slu_shard_layout slu_shard_layout_##id;
 FORMATS(LAYOUT)
 
 static const struct kind {
     const struct slu_shard_format *format;
     const struct slu_shard_layout *layout;
 } kinds[] = {
-#define KIND(name) {&slu_shard_##name, &slu_shard_layout_##name},
+#define KIND(id, name) {&slu_shard_##id, &slu_shard_layout_##id},
     FORMATS(KIND)};
 enum { N_KIND = sizeof kinds / sizeof *kinds };
 
 const char *const slu_shard_format_names[] = {
-#define NAME(name) #name,
+#define NAME(id, name) name,
     FORMATS(NAME) NULL};
 
 const struct slu_shard_format *slu_shard_format_at(unsigned i)

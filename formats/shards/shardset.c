@@ -360,6 +360,16 @@ static int check_marks(const struct slu_shardset *s, const struct slu_seq *q,
     return SLU_OK;
 }
 
+/* Takes the marks of the first tokens of segments from the segment rows. */
+static void mark_first(struct slu_shardset *s, const struct slu_seq *q)
+{
+    uint32_t *id = (uint32_t *)(void *)s->ids.data;
+    const uint32_t *row = slu_batch_at(&s->rows, q->tok_off);
+    uint64_t at = 0;
+    for (uint64_t k = 0; k < q->n_seg; at += s->rows.seg[q->seg_off + k++].len_tok)
+        id[at] |= row[at] & SLU_TRAINED;
+}
+
 /* Joins the tokens with the current segment rows. */
 static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
@@ -377,6 +387,8 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
                           "%s/%s: sequence %llu has %zu ids, its segments have %llu",
                           s->dir, s->shard, (unsigned long long)s->n_here - 1,
                           s->ids.len / 4, (unsigned long long)q->len_tok);
+        if (!rc && s->masks && s->layout->no_first)
+            mark_first(s, q);
         if (!rc && s->masks)
             rc = check_marks(s, q, err);
         if (!rc)

@@ -33,6 +33,8 @@ struct slu_shard_layout {
     bool
         masks; /* with b->masks, `next` gives marked ids (lib/stream/mask.h); the caller
                    compares the marks with those of the segments */
+    bool no_first; /* the shards do not say whether a segment's first token is trained
+                      on: the caller takes its mark from the segments */
     /* Replaces ids (u32 native) by those of the next sequence; SLU_EOF at the end. */
     int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);

@@ -27,6 +27,7 @@ FORMATS = {
     "mds": (".mds", ".mds.zstd"),
     "litdata": (".bin",),
     "parquet": (".parquet",),
+    "megatron-sft": (".parquet",),
 }
 
 
@@ -196,7 +197,7 @@ def open_shard(
     path = os.path.join(root, s.file)
     layout = {"mds": _mds, "litdata": _litdata}.get(kind, _fixed)
     packed = path.endswith((".zstd", ".zstd.bin"))
-    if kind not in ("wds", "parquet") and not packed:
+    if kind not in ("wds", "parquet", "megatron-sft") and not packed:
         return layout(map_file(path, s.n_byte), dtype, s.n_seq, n_ids, path)
     folder = index or index_folder(root, key)
     kept = os.path.join(folder, f"{s.file.replace('/', '-')}.{s.hash}.ids")

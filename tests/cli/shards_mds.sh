@@ -8,7 +8,7 @@ have decompose pack shuffle inspect || return 0
 
 # auto: whatever -M, the least one too, the same shards, also of the shortest sequences.
 corpus auto.jsonl 120000 3
-for format in mds litdata parquet; do
+for format in mds litdata parquet megatron-sft; do
     tokenize -t bytes auto.jsonl | decompose -q --buckets 2 --tail drop >auto.tks
     rm -rf none
     shuffle -q --format $format -o none auto.tks 2>err || { grep 'is not built in' err && continue; }

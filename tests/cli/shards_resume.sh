@@ -21,7 +21,7 @@ run() {
     "$BIN/shuffle" -q --seed 4 --format "$format" --shard-sequences 64 "$@" "$(input "$format")"
 }
 
-for format in wds olmo ds megatron mds litdata parquet; do
+for format in wds olmo ds megatron mds litdata parquet megatron-sft; do
     if ! run --replace-set -o want 2>err; then
         grep -q 'not built' err || not_ok "$format: $(head -n 1 err)"
         continue

@@ -191,7 +191,8 @@ def shards():
     for n, r in GRID:
         want = one_set(label, "wds", n, r, ["--format", "wds"], size, want)
     for name, s, extra in (("olmo", plain, ["--olmo-path", "/data/set"]), ("mds", plain, []), ("megatron", plain, []),
-                           ("litdata", plain, []), ("ds", label, []), ("parquet", plain, [])):
+                           ("litdata", plain, []), ("ds", label, []), ("parquet", plain, []),
+                           ("megatron-sft", plain, [])):
         r = Run(["shuffle", "-q", "--format", name, "-o", "try"] + s)
         shutil.rmtree("try", ignore_errors=True)
         if "not built" in r.err:

@@ -187,7 +187,7 @@ def stages(what, want, program, names, options, n, files):
     subprocess.run(["rm", "-rf", "work"] + outs, check=True)
 
 
-SETS = [["parquet"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"],
+SETS = [["parquet"], ["megatron-sft"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"],
         ["litdata"], ["litdata", "--compress", "zstd"], ["wds", "--accept-mismatch"],
         ["wds", "--accept-mismatch", "--member", "json.gz"]]
 
@@ -306,6 +306,10 @@ def main():
     run("shuffle", "--sample", 0, "k.tks", "-o", "empty.tks")
     for options in SETS:
         to_set(want, *options)
+    run("shuffle", "--documents", "--format", "olmo", "-o", "set", "a.tks", "--stats", "s.json")
+    same("shuffle --documents --format olmo", Book.of_set("set"), want)
+    say(balanced("s.json"), "shuffle --documents --format olmo: the books have them")
+    run("inspect", "--verify", "set")
     sys.exit(1 if bad else 0)
 
 

@@ -38,7 +38,8 @@ static int parse_order(void *opts, const char *value, struct slu_err *err)
 static const struct cli_opt options[] = {
     {"format", 0, CLI_CHOICE, AT(shards.format), NULL,
      "write shards in the folder -o DIR: WebDataset for OpenLM,\n"
-     "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet",
+     "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet,\n"
+     "Megatron-Bridge",
      .choice = slu_shard_format_names, .result = true},
     {"shard-sequences", 0, CLI_CUSTOM, AT(shards.shard_sequences), "auto|N",
      "sequences of a shard; auto, the default: 2^20 tokens, at most 65536\n"
@@ -59,8 +60,8 @@ static const struct cli_opt options[] = {
      "(default), or drop them",
      .choice = shuffle_tails, .result = true},
     {"compress", 0, CLI_CUSTOM, AT(shards.compress), "zstd[:LEVEL]|none",
-     "for mds, litdata and parquet: compression of shards", .result = true,
-     .parse = shuffle_parse_compress},
+     "for mds, litdata, parquet and megatron-sft: compression of shards",
+     .result = true, .parse = shuffle_parse_compress},
     {"member", 0, CLI_CHOICE, AT(shards.member), NULL,
      "for wds: format of the members; default txt", .choice = shuffle_members,
      .result = true},

@@ -254,14 +254,14 @@ static int put_use(const struct slu_card *c, struct slu_buf *out, struct slu_err
             "has: `inspect --records` joins\nboth, and `inspect --jsonl` gives the "
             "text "
             "back, as the vocabulary is there too unless it was left out.\n");
-    if (!rc && c->n_bucket && !c->cfg->documents)
+    if (!rc && c->n_bucket)
         rc = slu_buf_printf(
             out, err,
-            "Sluice's Python package joins both too, and takes batches in the order of "
-            "a schedule:\n\n```python\nimport sluice\n\n"
+            "Sluice's Python package joins both too%s:\n\n```python\nimport sluice\n\n"
             "q = sluice.open(\".\")[\"%s\"][0]\n"
             "q.ids, q.cu_seqlens  # its documents begin at cu_seqlens\n"
             "q.position_ids, q.loss_mask, q.documents\n```\n",
+            c->cfg->documents ? "" : ", and takes batches in the order of a schedule",
             c->bucket[0].b->name);
     return rc ? rc : slu_buf_append(out, "\n", 1, err);
 }

@@ -213,10 +213,6 @@ def results(job: Job, given: Iterator[Block], n: int) -> Iterator[Result]:
         pool.shutdown(cancel_futures=True)
 
 
-def count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
-
-
 def run(args: argparse.Namespace) -> None:
     began = time.monotonic()
     version = need("jinja2", "sluice-chat").__version__

@@ -15,8 +15,8 @@ from common import needs, path, run, shards
 def test_card() -> None:
     """The lines of a set's own README.md that use this package."""
     was = os.getcwd()
-    for name in ("mds", "ds"):
-        os.chdir(shards(name))
+    for where in (shards("mds"), shards("ds"), common.documents("megatron")):
+        os.chdir(where)
         try:
             code = re.findall(r"^```python\n(.*?)^```", Path("README.md").read_text(), re.M | re.S)[1]
             names: dict[str, Any] = {}

@@ -52,6 +52,18 @@ print(max(len(json.loads(l)["segments"]) for l in open("r.json")))')"
 shuffle -q --documents --order keep --format megatron -o cut cut.tks
 check "which is one in the set" documents megatron cut r.json 2 bytes 4294967296
 
+# ---- masks: where the format has them ----
+
+"$PYTHON" -c 'import json
+for i in range(300):
+    print(json.dumps({"text": "question and answer " * (i % 37 + 1), "spans": [[i % 15, i % 15 + 5]]}))' >m.jsonl
+tokenize -q -t bytes --spans-field spans m.jsonl -o m.tks
+shuffle -q --documents --order keep --shard-size 20K --format olmo -o masked m.tks
+status "olmo: masks: --verify" 0 inspect --verify masked
+same "olmo: masks: the stream's records" "$(inspect --records m.tks | sha)" "$(inspect --records masked | sha)"
+printf '\2' | dd of=masked/documents/shard-0000001.label_mask bs=1 seek=30 conv=notrunc 2>/dev/null
+status "olmo: a byte of the masks changed" 1 inspect --verify masked
+
 # ---- damage ----
 
 damaged() {
@@ -119,6 +131,7 @@ no() {
     fi
     check "$what: nothing was made" test ! -e no
 }
+no "masks that would be lost" "format megatron cannot carry masks" shuffle --documents --format megatron -o no m.tks
 no "pieces" "was decomposed or packed" shuffle --documents --format megatron -o no pieces.tks
 no "a format without documents" "format wds cannot take whole documents" shuffle --documents --format wds -o no c.tks
 no "documents without buckets name --documents" "write whole documents with --documents" shuffle --format megatron -o no c.tks

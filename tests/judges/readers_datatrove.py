@@ -3,7 +3,7 @@
 
 What it proves: DatatroveFolderDataset gives every sequence of every shard, id for id, and positions that begin again with
 each segment of a packed one; two ranks of two workers see each sequence once; datatrove's merger takes our shards, and
-our metadata are the text that it writes. And what TokenizedFile and DocumentTokenizer have written is read as the same
+our metadata are the text that it writes. Whole documents are byte for byte the files of its DocumentTokenizer. And what TokenizedFile and DocumentTokenizer have written is read as the same
 documents, decomposed, written as shards, and read back by it: every token.
 """
 import glob
@@ -123,9 +123,21 @@ def check_inputs(found):
     step.run([Document(text=t, id=str(i)) for i, t in enumerate(found[:200])], rank=0, world_size=1)
     (path,) = glob.glob("tokenized/*.ds")
     from tokenizers import Tokenizer
+    check_documents(vocabulary, found[:200])
     theirs = Tokenizer.from_file(vocabulary)
     docs = [theirs.encode(t).ids for t in found[:200]]
     check_back("DocumentTokenizer", docs, [path], 2)
+
+
+def check_documents(vocabulary, found):
+    sets.write_texts("few.jsonl", found)
+    step = DocumentTokenizer("whole-theirs", vocabulary, eos_token="<|endoftext|>", shuffle_documents=False)
+    step.run([Document(text=t, id=str(i)) for i, t in enumerate(found)], rank=0, world_size=1)
+    (path,) = glob.glob("whole-theirs/*.ds")
+    sets.run("shuffle", "-q", "--documents", "--order", "keep", "--format", "ds", "-o", "whole",
+             stdin=sets.run("tokenize", "-q", "-t", vocabulary, "few.jsonl"))
+    result(all(open("whole/documents/shard-0000000.ds" + x, "rb").read() == open(path + x, "rb").read() for x in ("", ".index")),
+           "whole documents: .ds and .ds.index of %d are DocumentTokenizer's" % len(found))
 
 
 def main(scratch):

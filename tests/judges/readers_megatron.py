@@ -3,7 +3,9 @@
 
 What it proves: IndexedDataset gives every sequence of every shard, id for id, and its lengths, pointers and documents are
 what its builder would have written, byte for byte; GPTDataset of the sequence's length, without an extra token, gives
-each sequence as one sample; two ranks of two workers see each once. And what IndexedDatasetBuilder has written, in its
+each sequence as one sample; two ranks of two workers see each once. Whole documents are byte for byte the files that its
+builder makes by preprocess_data.py's rules, for vocabularies on each side of its borders of width, and GPTDataset's samples of
+them are the same. And what IndexedDatasetBuilder has written, in its
 types, documents of several sequences too, is read as the same documents, decomposed, written back, and read by it.
 """
 import glob
@@ -37,7 +39,7 @@ try:
     import torch
     import_megatron()
     from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
-    from megatron.core.datasets.indexed_dataset import IndexedDataset, IndexedDatasetBuilder
+    from megatron.core.datasets.indexed_dataset import DType, IndexedDataset, IndexedDatasetBuilder
     from megatron.core.datasets.utils import Split
 except ImportError as e:
     print("skip readers_megatron: %s" % e)
@@ -83,11 +85,12 @@ class Tokenizer:
     vocab_size, eod, pad, unique_identifiers = None, 256, 60000, {"class": "bytes"}
 
 
-def gpt_datasets(paths, length):
+def gpt_datasets(paths, length, cut=False):
+    """cut: samples overlap by a token, as in a training on documents."""
     config = GPTDatasetConfig(random_seed=3, sequence_length=length, blend=(list(paths), None), split="1,0,0",
                               path_to_cache=os.path.abspath("cache"), tokenizer=Tokenizer(), reset_position_ids=False,
                               reset_attention_mask=False, eod_mask_loss=False, create_attention_mask=False,
-                              add_extra_token_to_sequence=False, num_dataset_builder_threads=1)
+                              add_extra_token_to_sequence=cut, num_dataset_builder_threads=1)
     for p in paths:
         low = GPTDataset.build_low_level_dataset(p, config)
         yield GPTDataset(low, p, numpy.arange(len(low), dtype=numpy.int32), None, Split.train, config)
@@ -150,6 +153,39 @@ def check_inputs(found):
         result(good and n > 0, "merged sets decomposed and written back as %s: %d tokens, each from its place" % (bits, n))
 
 
+def preprocess(prefix, docs, vocab_size):
+    """What tools/preprocess_data.py --append-eod does with the ids of each document."""
+    builder = IndexedDatasetBuilder(prefix + ".bin", dtype=DType.optimal_dtype(vocab_size))
+    for ids in docs:
+        builder.add_document(torch.tensor(ids, dtype=torch.int64), [len(ids)])
+    builder.finalize(prefix + ".idx")
+
+
+def check_documents(found):
+    docs = [list(t.encode()) + [256] for t in found if t]
+    for vocab_size in (65499, 65500, 65536, 65537):
+        preprocess("theirs", docs, vocab_size)
+        build("source", [[d] for d in docs], numpy.int64, False)
+        sets.run("shuffle", "-q", "--replace-set", "--documents", "--order", "keep", "--format", "megatron", "--vocab-size",
+                 str(vocab_size), "-o", "whole", "source.idx")
+        result(all(open("whole/documents/shard-0000000" + x, "rb").read() == open("theirs" + x, "rb").read()
+                   for x in (".bin", ".idx")), "documents, a vocabulary of %d ids: the files of its builder" % vocab_size)
+    sets.run("shuffle", "-q", "--seed", "6", "--documents", "--format", "megatron", "--shard-size", "500K", "-o", "mixed",
+             stdin=sets.run("tokenize", "-q", "-t", "bytes", "c.jsonl"))
+    data = [IndexedDataset(p) for p in prefixes("mixed", "documents")]
+    got = [d[i].tolist() for d in data for i in range(len(d))]
+    result(len(data) > 2 and got == [r["tokens"] for r in sets.records("mixed")] and sorted(got) == sorted(docs),
+           "documents in random order, %d shards: IndexedDataset gives all %d" % (len(data), len(got)))
+    whole, theirs = (next(gpt_datasets([p], 512, cut=True)) for p in ("whole/documents/shard-0000000", "theirs"))
+    stream = [i for d in theirs.document_index for i in docs[d]]
+    good = len(whole) == len(theirs) == (len(stream) - 1) // 512 and all(
+        torch.equal(whole[i]["tokens"], theirs[i]["tokens"]) and torch.equal(whole[i]["labels"], theirs[i]["labels"])
+        for i in range(len(whole)))
+    order = theirs.shuffle_index
+    good = good and all(whole[i]["tokens"].tolist() == stream[512 * int(order[i]):512 * (int(order[i]) + 1)] for i in range(len(whole)))
+    result(good, "documents: GPTDataset cuts %d samples of 512, the same of both, each from its place" % len(whole))
+
+
 def main(scratch):
     os.chdir(scratch)
     found = sets.texts(1500000)
@@ -157,6 +193,7 @@ def main(scratch):
     labels = sets.make_set("labels", "megatron", "c.jsonl", True, 200)
     check_set("labels", labels)
     check_ranks("labels", labels)
+    check_documents(found)
     check_gpt("plain", sets.make_set("plain", "megatron", "c.jsonl", False, 200))
     check_inputs(found)
 

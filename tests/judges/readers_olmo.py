@@ -161,6 +161,22 @@ def check_rows(shards, flat):
     result(row == ["0", str(s["length"]), s.get("id", ""), s["source"], str(s["document"])], "start,end,id,src,loc", (row, s))
 
 
+def check_documents():
+    """A file of whole documents: the array that memory-maps, and the rows that OLMo-core's own function finds by the EOS."""
+    texts = records("doc.tks")
+    eos = json.loads(run("inspect", "--json", "doc.tks"))["eos_id"]
+    run("shuffle", "-q", "--documents", "--order", "keep", "--format", "olmo", "-o", "whole", "doc.tks")
+    ours = "whole/documents/shard-0000000"
+    want = np.concatenate([np.array(r["tokens"], np.uint16) for r in texts])
+    result(open(ours + ".npy", "rb").read() == want.tobytes(), "whole documents: the .npy is the array of %d ids" % len(want))
+    shutil.copy(ours + ".npy", "found.npy")
+    from pathlib import Path
+    real_write_document_indices(Path("found.npy"), dtype=np.uint16, eos_token_id=eos)
+    rows = [[row[:2] for row in csv.reader(gzip.open(p, "rt", newline=""))] for p in (ours + ".csv.gz", "found.csv.gz")]
+    result(rows[0] == rows[1] and len(rows[0]) == len(texts), "whole documents: its rows are those that OLMo-core finds (%d)" %
+           len(texts))
+
+
 def check_input(folder):
     """Documents as the dolma toolkit lays them out, and rows by OLMo-core's own function."""
     texts = records("doc.tks")
@@ -215,6 +231,7 @@ def main(folder):
     run("shuffle", "-q", "--seed", 2, "--format", "olmo", "-o", "set", "--shard-sequences", 300,
         stdin=run("pack", "-q", stdin=pieces))
     check_input(folder)
+    check_documents()
     shut()
     work = os.path.join(folder, "set/olmo-cache")
     want = buckets("set")

@@ -3,7 +3,7 @@
  *   plan_time ours|ffd|tree CAPACITY FILE
  *
  * FILE has u32 lengths, native byte order, each between 1 and CAPACITY. Prints a JSON
- * object: bins, documents, tokens, and processor seconds a phase.
+ * object: bins, documents, tokens, and processor seconds of each step.
  *
  *   ours  histogram, plan (lib/pack/packer.h), and each document's bin and offset by
  * sorting and arithmetic (kernels/sort.h, place.h): what pack does but for the tokens;

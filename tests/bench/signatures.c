@@ -5,10 +5,10 @@
  * STREAM...
  *
  * The sequences are in memory; a pass goes over all of them. Passes of different length
- * are alternated, so that their differences are the phases: n-grams; those and
+ * are alternated, so that their differences are the steps: n-grams; those and
  * signatures and band keys; those and the sets between; and signatures alone. Prints,
  * for each level or the one of -l, millions of tokens a second (processor time, best
- * pass) of each sum, and nanoseconds a token of each phase. With -j a JSON object a
+ * pass) of each sum, and nanoseconds a token of each step. With -j a JSON object a
  * level: seconds of each sum.
  *
  * -S: standard input is sets of hashes, each a u32 count and u64s; standard output is

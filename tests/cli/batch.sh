@@ -137,20 +137,20 @@ tokenize --id-field id in | decompose | inspect --records - | sha >b
 same "parts of a stream" "$(cat b)" "$(cat a)"
 same "the books of all parts" true "$(json stream/report.json 'd["conserved"]')"
 
-# Streams at the end of each step, and a blend.
+# Streams at the end of each step, and a mix.
 printf '%s\n' 'input = in' 'parts = 3' 'tokenize = --id-field id --domain-field domain' 'dedup = --substring 50' \
-    'decompose = --min 64 --max 512' 'pack =' 'shuffle = --mix web=0.7,code=0.3 --max-tokens 60000' >blend
-status "substrings, a blend, a stream" 0 sluice-batch --local 2 blend blended
-cat blended/stream/*.tks | inspect --records - | sha >a
+    'decompose = --min 64 --max 512' 'pack =' 'shuffle = --mix web=0.7,code=0.3 --max-tokens 60000' >mixed-recipe
+status "substrings, a mix, a stream" 0 sluice-batch --local 2 mixed-recipe mixed
+cat mixed/stream/*.tks | inspect --records - | sha >a
 tokenize --id-field id --domain-field domain in | dedup --substring 50 | decompose --min 64 --max 512 | pack |
     shuffle --mix web=0.7,code=0.3 --max-tokens 60000 | inspect --records - | sha >b
 same "the records of the pipe" "$(cat b)" "$(cat a)"
-same "and the books" true "$(json blended/report.json 'd["conserved"]')"
+same "and the books" true "$(json mixed/report.json 'd["conserved"]')"
 
 if [ -n "$MORE" ]; then
-    echo 'keep = needed' >>blend
-    status "the same with keep = needed" 0 sluice-batch --local 2 blend lean-blend
-    cat lean-blend/stream/*.tks | inspect --records - | sha >a
+    echo 'keep = needed' >>mixed-recipe
+    status "the same with keep = needed" 0 sluice-batch --local 2 mixed-recipe lean-mix
+    cat lean-mix/stream/*.tks | inspect --records - | sha >a
     same "keep = needed: the records of the pipe" "$(cat b)" "$(cat a)"
 fi
 

@@ -74,7 +74,7 @@ END
 fault "tokens that got lost between two programs" 'tokens came out of tokenize, and .* went into decompose' tok.?.json dec.0.json bad.json dec.2.json
 status "stages" 0 inspect --merge-stats scatter.json gather.json
 same "  each with its parts" '[["scatter", 1], ["gather", 1]]' "$(json "$TMP/out" '[[p["stage"], p["parts"]] for p in d["programs"][0]["stages"]]')"
-fault "tokens that got lost between two phases" '41 tokens went into the work folder of pack, and 40 came out of it for pack' scatter1.json gather.json
+fault "tokens that got lost between two stages" '41 tokens went into the work folder of pack, and 40 came out of it for pack' scatter1.json gather.json
 fault "no report" 'list: ' list
 for other in '{"counts": []}' '{"programs": []}' '{"programs": 7}' '{"programs": [7]}' '{"programs": {"program": "pack"}}' '{"programs": [{"tokens": 1}]}'; do
     echo "$other" >other.json

@@ -216,7 +216,7 @@ def refused():
                            (["--plan"], "--plan compares"),
                            (["--save-plan", "x"], "--save-plan needs --stage plan"),
                            (["--apply-plan", "one.plan"], "--apply-plan needs --stage plan")):
-        no("%s has no phases" % extra[0], message, base + extra + work + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)
+        no("%s has no stages" % extra[0], message, base + extra + work + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)
     no("--part without --stage", "use --stage", base + ["--part", "0/2", "q2-{part}.tks"], 2)
     no("--work without --stage", "--work needs --stage", base + work + ["q2-0.tks"], 2)
     no("no --work", "needs --work", base + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)

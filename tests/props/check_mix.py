@@ -61,9 +61,9 @@ def records(stream):
     return [json.loads(line) for line in run("inspect", "--records", "-", stdin=stream).splitlines()]
 
 
-def model(recs, phases, targets, seed, source):
-    """Output as (phase, key, bytes) in order; what each phase took of each source."""
-    out, took = [], [dict.fromkeys(targets[0], 0) for _ in phases]
+def model(recs, periods, targets, seed, source):
+    """Output as (period, key, bytes) in order; what each period took of each source."""
+    out, took = [], [dict.fromkeys(targets[0], 0) for _ in periods]
     for name in targets[0]:
         mine = [(h128(b"slublnd1" + u64(seed, 0) + identity(r)), i, r)
                 for i, r in enumerate(recs) if source(r) == name]
@@ -88,16 +88,16 @@ def model(recs, phases, targets, seed, source):
     return [r for *_, r in sorted(out, key=lambda x: x[:4])], took
 
 
-def shares(n, phases):
-    """Tokens of each source in each phase of an output of n tokens; phases: (length in %, weights)."""
-    out, before, cum, all_ = [], 0, 0, sum(x for x, _ in phases)
-    for x, weights in phases:
+def shares(n, periods):
+    """Tokens of each source in each period of an output of n tokens; periods: (length in %, weights)."""
+    out, before, cum, all_ = [], 0, 0, sum(x for x, _ in periods)
+    for x, weights in periods:
         cum += x
         to = n * cum // all_
         w = sum(weights.values())
         out.append({k: (to - before) * v // w for k, v in weights.items()})
         before = to
-    names = {k for _, weights in phases for k in weights}
+    names = {k for _, weights in periods for k in weights}
     return [{k: t.get(k, 0) for k in names} for t in out]
 
 
@@ -134,20 +134,20 @@ def case(r, number):
     for x in recs:
         has[domain(x)] = has.get(domain(x), 0) + len(x["tokens"])
     wanted = [k for k in has if r.random() < 0.8] or list(has)[:1]
-    n_phase = r.choice([1, 1, 2, 3])
-    phases = []
-    for p in range(n_phase):
+    n_period = r.choice([1, 1, 2, 3])
+    periods = []
+    for p in range(n_period):
         weights = {k: r.choice([0, 1, ONE, r.randint(1, 2 * ONE)]) for k in wanted}
         if not any(weights.values()):
             weights[wanted[0]] = ONE
-        phases.append((r.randint(1, 99 * ONE) if n_phase > 1 else 100 * ONE, weights))
-    if n_phase > 1:  # shares with six decimals that are 100 % together
-        cuts = sorted(r.sample(range(1, 100 * ONE), n_phase - 1))
-        phases = [(b - a, w) for (_, w), a, b in zip(phases, [0] + cuts, cuts + [100 * ONE])]
+        periods.append((r.randint(1, 99 * ONE) if n_period > 1 else 100 * ONE, weights))
+    if n_period > 1:  # shares with six decimals that are 100 % together
+        cuts = sorted(r.sample(range(1, 100 * ONE), n_period - 1))
+        periods = [(b - a, w) for (_, w), a, b in zip(periods, [0] + cuts, cuts + [100 * ONE])]
     seed, cap = r.randint(0, 2**64 - 1), r.choice([ONE // 2, ONE, 3 * ONE, 7300000])
 
     def fits(n):
-        t = shares(n, phases)
+        t = shares(n, periods)
         return all(sum(x[k] for x in t) * ONE <= has.get(k, 0) * cap for k in t[0])
 
     lo, hi = 0, 2**40
@@ -159,18 +159,18 @@ def case(r, number):
     args = ["--seed", seed, "--max-epochs", "%d.%06d" % (cap // ONE, cap % ONE)]
     if n is not None:
         args += ["--max-tokens", n]
-    if n_phase == 1:
-        args += ["--mix", text(phases[0][1])]
+    if n_period == 1:
+        args += ["--mix", text(periods[0][1])]
     else:
         args += ["--mix-schedule", ";".join(
-            "%s:%d.%06d%%" % (text(w), x // ONE, x % ONE) for x, w in phases)]
+            "%s:%d.%06d%%" % (text(w), x // ONE, x % ONE) for x, w in periods)]
     what = "case %d (%s, %d sequences, %s)" % (number, how, len(recs), " ".join(map(str, args)))
-    if n_phase == 1 and n is None:
-        lim = [((has.get(k, 0) * cap // ONE + 1) * sum(phases[0][1].values()) - 1) // v
-               for k, v in phases[0][1].items() if v]
+    if n_period == 1 and n is None:
+        lim = [((has.get(k, 0) * cap // ONE + 1) * sum(periods[0][1].values()) - 1) // v
+               for k, v in periods[0][1].items() if v]
         if min(lim) != most:
             return result(False, what, "the model's own amounts differ: %d, %d" % (min(lim), most))
-    want, took = model(recs, phases, shares(most if n is None else n, phases), seed, domain)
+    want, took = model(recs, periods, shares(most if n is None else n, periods), seed, domain)
     out, s = stats("shuffle", *args, stdin=stream)
     if records(out) != want:
         return result(False, what, "%d sequences, the model has %d" % (len(records(out)), len(want)))
@@ -182,7 +182,7 @@ def case(r, number):
         if x["available"]["tokens"] != has[x["name"]]:
             return result(False, what, "available: %s" % x)
     for k in took[0]:  # short of what is asked for by less than a sequence
-        t = sum(x[k] for x in shares(most if n is None else n, phases))
+        t = sum(x[k] for x in shares(most if n is None else n, periods))
         longest = max(len(x["tokens"]) for x in recs if domain(x) == k)
         if not t - longest < sum(x[k] for x in took) <= t:
             return result(False, what, "%s: %s of %d" % (k, took, t))

@@ -47,7 +47,7 @@ static int check_save(const struct dedup_opts *o, struct slu_err *err)
     return SLU_OK;
 }
 
-int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
+int dedup_against_save(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
     uint64_t share = ctx->common.memory / 4, n = dedup_ngram(o, DEFAULT_N), with = 0;
@@ -111,10 +111,11 @@ static int put_item(struct slu_buf *text, const struct slu_against_item *t,
     if (!rc)
         rc = put_string(text, "source", t->source, t->n_source, err);
     if (!rc)
-        rc = slu_buf_printf(
-            text, err, ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu",
-            (unsigned long long)t->place.source, (unsigned long long)t->place.document,
-            (unsigned long long)t->place.offset);
+        rc = slu_buf_printf(text, err,
+                            ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu",
+                            (unsigned long long)t->origin.source,
+                            (unsigned long long)t->origin.document,
+                            (unsigned long long)t->origin.offset);
     if (!rc && t->n_id) {
         rc = slu_buf_printf(text, err, ",");
         rc = rc ? rc : put_string(text, "id", t->id, t->n_id, err);
@@ -182,7 +183,8 @@ static int finish(struct dedup_io *io, struct slu_against *c,
     return rc ? rc : dedup_close(io, in, "contaminated", run->documents, err);
 }
 
-int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err *err)
+int dedup_decontaminate(struct cli_ctx *ctx, struct slu_workfile *index,
+                        struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
     uint64_t share = ctx->common.memory / 4;
@@ -229,7 +231,7 @@ int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
         return rc;
     slu_u128_hex(slu_workfile_id(f), o->against_hex);
     o->against_id = o->against_hex;
-    rc = slu_against_is(f) ? dedup_contam(ctx, f, err)
+    rc = slu_against_is(f) ? dedup_decontaminate(ctx, f, err)
                            : slu_fail(err, SLU_E_MISMATCH,
                                       "%s: not an index of n-grams; with an index of "
                                       "--near or --exact name that mode too",

@@ -78,9 +78,9 @@ SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_against(struct cli_ctx *ctx, struct slu_err *err);
 /* --ngrams --save-index, and --against with an index of n-grams. */
 struct slu_workfile;
-SLU_MUST_USE int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err);
-SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index,
-                              struct slu_err *err);
+SLU_MUST_USE int dedup_against_save(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int dedup_decontaminate(struct cli_ctx *ctx, struct slu_workfile *index,
+                                     struct slu_err *err);
 
 /* Checks the ranges of --near's options. */
 SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
@@ -143,7 +143,7 @@ SLU_MUST_USE int dedup_pairs_seen(void *ctx, const struct slu_batch *b,
  * that the place in the line so far gets the id of a document, if it has one. A line
  * has at most two such places. */
 SLU_MUST_USE int dedup_pairs_begin(struct dedup_pairs *p, struct slu_err *err);
-SLU_MUST_USE int dedup_pairs_id(struct dedup_pairs *p, const struct slu_origin *place,
+SLU_MUST_USE int dedup_pairs_id(struct dedup_pairs *p, const struct slu_origin *origin,
                                 struct slu_err *err);
 SLU_MUST_USE int dedup_pairs_end(struct dedup_pairs *p, struct slu_err *err);
 /* Writes the pair with the similarity inter/uni (1/1 for equal tokens), rounded to six
@@ -156,7 +156,7 @@ SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p,
 /* Appends the position of a sequence, as `inspect --records` names it, without the
  * brackets. */
 SLU_MUST_USE int dedup_put_origin(struct slu_buf *text, struct slu_names *names,
-                                  const struct slu_origin *place, struct slu_err *err);
+                                  const struct slu_origin *origin, struct slu_err *err);
 /* Finishes the file and gives it its name. */
 SLU_MUST_USE int dedup_pairs_close(struct dedup_pairs *p, struct slu_err *err);
 /* Frees p; a file that was not closed gets no name. */

@@ -178,7 +178,8 @@ static int put_report(void *ctx, const struct slu_ngrams_dropped *d,
     int rc = slu_buf_printf(&j->text, err, "{\"dropped\":{");
 
     if (!rc)
-        rc = dedup_put_origin(&j->text, slu_reader_names(j->io.reader), &d->place, err);
+        rc =
+            dedup_put_origin(&j->text, slu_reader_names(j->io.reader), &d->origin, err);
     if (!rc)
         rc = slu_buf_printf(
             &j->text, err,
@@ -310,7 +311,7 @@ int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err)
     unsigned n_slots = cli_slots(ctx, share / 2);
 
     if (o->save_index)
-        return dedup_contam_save(ctx, err);
+        return dedup_against_save(ctx, err);
     int rc = dedup_open(&j.io, ctx, err);
     if (!rc && o->report)
         rc = slu_out_open(&j.report, o->report, err);

@@ -113,7 +113,7 @@ int dedup_pairs_begin(struct dedup_pairs *p, struct slu_err *err)
     return p->ids ? slu_buf_append(&p->text, &p->line, sizeof p->line, err) : SLU_OK;
 }
 
-int dedup_pairs_id(struct dedup_pairs *p, const struct slu_origin *place,
+int dedup_pairs_id(struct dedup_pairs *p, const struct slu_origin *origin,
                    struct slu_err *err)
 {
     struct dedup_line *l = &p->line;
@@ -122,9 +122,9 @@ int dedup_pairs_id(struct dedup_pairs *p, const struct slu_origin *place,
     if (!p->ids)
         return SLU_OK;
     l->mark[l->n_mark++] = (uint32_t)(p->text.len - p->at - sizeof *l);
-    return slu_origin_is_index(place)
+    return slu_origin_is_index(origin)
                ? SLU_OK
-               : add(p, place->source, place->document, number, NULL, 0, err);
+               : add(p, origin->source, origin->document, number, NULL, 0, err);
 }
 
 int dedup_pairs_end(struct dedup_pairs *p, struct slu_err *err)
@@ -142,9 +142,9 @@ int dedup_pairs_end(struct dedup_pairs *p, struct slu_err *err)
 /* ---- lines ---- */
 
 int dedup_put_origin(struct slu_buf *text, struct slu_names *names,
-                     const struct slu_origin *place, struct slu_err *err)
+                     const struct slu_origin *origin, struct slu_err *err)
 {
-    const char *name = slu_names_source(names, place->source);
+    const char *name = slu_names_source(names, origin->source);
     int rc = slu_buf_printf(text, err, "\"source\":");
 
     if (!rc)
@@ -153,23 +153,23 @@ int dedup_put_origin(struct slu_buf *text, struct slu_names *names,
               : slu_buf_printf(
                     text, err,
                     ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu",
-                    (unsigned long long)place->source,
-                    (unsigned long long)place->document,
-                    (unsigned long long)place->offset);
+                    (unsigned long long)origin->source,
+                    (unsigned long long)origin->document,
+                    (unsigned long long)origin->offset);
 }
 
 static int put_place(struct dedup_pairs *p, const char *key,
-                     const struct slu_origin *place, struct slu_err *err)
+                     const struct slu_origin *origin, struct slu_err *err)
 {
     int rc = slu_buf_printf(&p->text, err, "\"%s\":{", key);
 
-    if (!rc && slu_origin_is_index(place))
+    if (!rc && slu_origin_is_index(origin))
         rc = slu_buf_printf(&p->text, err, "\"index\":%llu",
-                            (unsigned long long)place->document);
+                            (unsigned long long)origin->document);
     else if (!rc)
-        rc = dedup_put_origin(&p->text, p->names, place, err);
+        rc = dedup_put_origin(&p->text, p->names, origin, err);
     if (!rc)
-        rc = dedup_pairs_id(p, place, err);
+        rc = dedup_pairs_id(p, origin, err);
     return rc ? rc : slu_buf_append(&p->text, "},", 2, err);
 }
 

@@ -555,7 +555,7 @@ struct slu_against_item slu_against_item(const struct slu_against *c, uint64_t i
     const char *text = (const char *)c->text;
 
     return (struct slu_against_item){
-        .place = {r->source, r->document, r->offset},
+        .origin = {r->source, r->document, r->offset},
         .source = text + r->at_source,
         .domain = text + r->at_domain,
         .id = text + r->at_id,

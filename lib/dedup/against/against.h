@@ -108,7 +108,7 @@ void slu_against_book(struct slu_against *c, const struct slu_against_match *m,
                       size_t n);
 
 struct slu_against_item {
-    struct slu_origin place;
+    struct slu_origin origin;
     const char *source, *domain, *id; /* borrowed, not terminated; domain and id may
                                         be empty */
     size_t n_source, n_domain, n_id;  /* in bytes */

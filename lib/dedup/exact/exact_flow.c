@@ -9,7 +9,7 @@ enum { TAPE_BYTE = 1 << 20 };
 enum { HASH, DROP, TABLES };
 /* Words of a row: of a hash and, if pairs are wanted, the position; of a dropped
  * sequence. */
-enum { HI, LO, NUMBER, HASH_WORDS, PLACE = HASH_WORDS, PLACE_WORDS = 3 };
+enum { HI, LO, NUMBER, HASH_WORDS, PLACE = HASH_WORDS, ORIGIN_WORDS = 3 };
 
 int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
                   struct slu_err *err)
@@ -43,10 +43,10 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
 
 /* Puts the hash of a sequence, or of a document of an index. */
 static int decide_later(struct slu_exact *x, struct slu_u128 h,
-                        const struct slu_origin *place, struct slu_err *err)
+                        const struct slu_origin *origin, struct slu_err *err)
 {
     const uint64_t row[] = {
-        h.hi, h.lo, x->ordinal++, place->source, place->document, place->offset};
+        h.hi, h.lo, x->ordinal++, origin->source, origin->document, origin->offset};
 
     return slu_table_put(x->table, row, err);
 }
@@ -64,12 +64,12 @@ static int front(struct slu_exact *x, struct slu_err *err)
 int slu_exact_known(struct slu_exact *x, struct slu_u128 hash, uint64_t number,
                     struct slu_err *err)
 {
-    const struct slu_origin place = slu_origin_of_index(number);
-    struct slu_origin first = place;
+    const struct slu_origin origin = slu_origin_of_index(number);
+    struct slu_origin first = origin;
     enum slu_seen_answer answer;
     int rc = slu_seen_check(&x->seen, hash, &first, &answer, err);
 
-    return rc || answer != SLU_SEEN_FULL ? rc : decide_later(x, hash, &place, err);
+    return rc || answer != SLU_SEEN_FULL ? rc : decide_later(x, hash, &origin, err);
 }
 
 /* Counts a sequence that is dropped, and reports its pair. */
@@ -97,7 +97,7 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
         return rc;
     for (size_t i = 0; i < b->n_seq; i++) {
         struct slu_seq q = b->seq[i];
-        struct slu_origin place = slu_origin_of(b, &q), kept = place;
+        struct slu_origin origin = slu_origin_of(b, &q), kept = origin;
         enum slu_seen_answer answer;
         rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
         if (!rc && answer == SLU_SEEN_KNOWN) {
@@ -108,7 +108,7 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
             x->result.waited++;
             rc = slu_flow_tape(x->flow, b, &q, err);
             if (!rc)
-                rc = decide_later(x, hash[i], &place, err);
+                rc = decide_later(x, hash[i], &origin, err);
         } else if (!rc) {
             b->seq[n++] = q;
         }
@@ -184,7 +184,7 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 struct group {
     bool any;
-    uint64_t first[HASH_WORDS + PLACE_WORDS];
+    uint64_t first[HASH_WORDS + ORIGIN_WORDS];
 };
 
 static int feed(void *state, const void *arg, const uint64_t *row, struct slu_buf *out,
@@ -199,11 +199,11 @@ static int feed(void *state, const void *arg, const uint64_t *row, struct slu_bu
         s->first[HI] = row[HI];
         s->first[LO] = row[LO];
         if (x->cfg.pair)
-            memcpy(&s->first[PLACE], &row[PLACE], PLACE_WORDS * sizeof *row);
+            memcpy(&s->first[PLACE], &row[PLACE], ORIGIN_WORDS * sizeof *row);
     } else if (row[NUMBER] >= x->n_fixed) {
         rc = slu_buf_append(out, &row[NUMBER], sizeof *row, err);
         if (!rc && x->cfg.pair)
-            rc = slu_buf_append(out, &s->first[PLACE], PLACE_WORDS * sizeof *row, err);
+            rc = slu_buf_append(out, &s->first[PLACE], ORIGIN_WORDS * sizeof *row, err);
     }
     return rc;
 }
@@ -220,7 +220,7 @@ static int end(void *state, struct slu_buf *out, struct slu_err *err)
 static int put_drops(void *ctx, struct slu_buf *out, struct slu_err *err)
 {
     struct slu_exact *x = ctx;
-    const size_t words = 1 + (x->cfg.pair ? PLACE_WORDS : 0);
+    const size_t words = 1 + (x->cfg.pair ? ORIGIN_WORDS : 0);
     const uint64_t *w = (const void *)out->data, *to = w + out->len / sizeof *w;
     int rc = SLU_OK;
 
@@ -237,7 +237,7 @@ static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
                                      .feed = feed,
                                      .end = end,
                                      .take = put_drops,
-                                     .out_byte = (1 + PLACE_WORDS) * sizeof(uint64_t),
+                                     .out_byte = (1 + ORIGIN_WORDS) * sizeof(uint64_t),
                                      .ctx = x,
                                      .work_byte = slu_flow_own_byte(f)};
     struct slu_table *t;
@@ -279,15 +279,15 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 #define IN(t, reach) (const struct slu_stage_input[]){{t, reach}}, 1
 #define OUT(t)       (const unsigned[]){t}, 1
-#define TABLE(place)                                                                   \
+#define TABLE(origin)                                                                  \
     {                                                                                  \
-        [HASH] = {"hash", SLU_MEET, SLU_CUT_RANGES, HASH_WORDS + place,                \
+        [HASH] = {"hash", SLU_MEET, SLU_CUT_RANGES, HASH_WORDS + origin,               \
                   24,     64,       1 << NUMBER},                                      \
-        [DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 1 + place, 14},                     \
+        [DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 1 + origin, 14},                    \
     }
 
 static const struct slu_table_spec tables[TABLES] = TABLE(0),
-                                   with_places[TABLES] = TABLE(PLACE_WORDS);
+                                   with_origins[TABLES] = TABLE(ORIGIN_WORDS);
 
 static const struct slu_stage stages[] = {
     {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, NULL, sign},
@@ -298,8 +298,8 @@ static const struct slu_stage stages[] = {
 #define STAGES (sizeof stages / sizeof *stages)
 
 static const struct slu_flow_spec spec = {"exact", tables, stages, TABLES, STAGES},
-                                  spec_of_pairs = {"exact", with_places, stages, TABLES,
-                                                   STAGES};
+                                  spec_of_pairs = {"exact", with_origins, stages,
+                                                   TABLES, STAGES};
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs)
 {

@@ -8,13 +8,13 @@ enum { MIN_SLOT = 1024 };
 
 static size_t slot_byte(const struct slu_seen *s)
 {
-    return sizeof *s->hash + (s->places ? sizeof *s->place : 0);
+    return sizeof *s->hash + (s->origins ? sizeof *s->origin : 0);
 }
 
-void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool places)
+void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool origins)
 {
     memset(s, 0, sizeof *s);
-    s->places = places;
+    s->origins = origins;
     s->max_slot = max_byte / slot_byte(s);
     if (s->max_slot < MIN_SLOT)
         s->max_slot = MIN_SLOT;
@@ -23,9 +23,9 @@ void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool places)
 void slu_seen_release(struct slu_seen *s)
 {
     slu_pages_free(s->hash, s->n_slot * sizeof *s->hash);
-    slu_pages_free(s->place, s->n_slot * sizeof *s->place);
+    slu_pages_free(s->origin, s->n_slot * sizeof *s->origin);
     s->hash = NULL;
-    s->place = NULL;
+    s->origin = NULL;
     s->n = s->n_slot = 0;
 }
 
@@ -56,9 +56,9 @@ static int grow(struct slu_seen *s, struct slu_err *err)
 
     t.n_slot = next_size(s);
     t.hash = slu_pages_new(t.n_slot * sizeof *t.hash, SLU_PAGES_SMALL);
-    t.place =
-        s->places ? slu_pages_new(t.n_slot * sizeof *t.place, SLU_PAGES_SMALL) : NULL;
-    if (!t.hash || (s->places && !t.place)) {
+    t.origin =
+        s->origins ? slu_pages_new(t.n_slot * sizeof *t.origin, SLU_PAGES_SMALL) : NULL;
+    if (!t.hash || (s->origins && !t.origin)) {
         slu_pages_free(t.hash, t.n_slot * sizeof *t.hash);
         return slu_fail_nomem(err, t.n_slot * slot_byte(s));
     }
@@ -67,8 +67,8 @@ static int grow(struct slu_seen *s, struct slu_err *err)
             continue;
         size_t k = find(&t, s->hash[i]);
         t.hash[k] = s->hash[i];
-        if (t.place)
-            t.place[k] = s->place[i];
+        if (t.origin)
+            t.origin[k] = s->origin[i];
     }
     size_t n = s->n;
     slu_seen_release(s);
@@ -77,7 +77,7 @@ static int grow(struct slu_seen *s, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *place,
+int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *origin,
                    enum slu_seen_answer *answer, struct slu_err *err)
 {
     if (!(hash.lo | hash.hi))
@@ -90,8 +90,8 @@ int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *
     size_t i = find(s, hash);
     if (s->hash[i].lo | s->hash[i].hi) {
         *answer = SLU_SEEN_KNOWN;
-        if (s->places)
-            *place = s->place[i];
+        if (s->origins)
+            *origin = s->origin[i];
         return SLU_OK;
     }
     *answer = SLU_SEEN_FULL;
@@ -99,8 +99,8 @@ int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *
         return SLU_OK;
     *answer = SLU_SEEN_NEW;
     s->hash[i] = hash;
-    if (s->places)
-        s->place[i] = *place;
+    if (s->origins)
+        s->origin[i] = *origin;
     s->n++;
     return SLU_OK;
 }

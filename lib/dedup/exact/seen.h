@@ -18,22 +18,21 @@
 #include "lib/dedup/origin.h"
 
 struct slu_seen {
-    struct slu_u128 *hash;    /* n_slot; {0, 0}: empty */
-    struct slu_origin *place; /* n_slot positions, or NULL if positions are not
-                                 stored */
+    struct slu_u128 *hash;     /* n_slot; {0, 0}: empty */
+    struct slu_origin *origin; /* n_slot; NULL: they are not stored */
     size_t n, n_slot, max_slot;
-    bool places;
+    bool origins;
 };
 
 enum slu_seen_answer { SLU_SEEN_NEW, SLU_SEEN_KNOWN, SLU_SEEN_FULL };
 
-void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool places);
+void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool origins);
 void slu_seen_release(struct slu_seen *s);
-/* NEW: the hash was not in the set and now is, with *place. KNOWN: *place becomes the
+/* NEW: the hash was not in the set and now is, with *origin. KNOWN: *origin becomes the
  * first position (if positions are stored). FULL: the hash is not in the set and does
  * not fit. */
 SLU_MUST_USE int slu_seen_check(struct slu_seen *s, struct slu_u128 hash,
-                                struct slu_origin *place, enum slu_seen_answer *answer,
+                                struct slu_origin *origin, enum slu_seen_answer *answer,
                                 struct slu_err *err);
 
 #endif

@@ -128,7 +128,7 @@ int slu_near_begin(struct slu_near *x, struct slu_err *err)
 static int check_length(const struct slu_near_cfg *c, const struct slu_batch *b,
                         const struct slu_seq *q, struct slu_err *err)
 {
-    struct slu_origin place = slu_origin_of(b, q);
+    struct slu_origin origin = slu_origin_of(b, q);
 
     if (!c->max_tok || q->len_tok <= c->max_tok)
         return SLU_OK;
@@ -137,7 +137,7 @@ static int check_length(const struct slu_near_cfg *c, const struct slu_batch *b,
         slu_fail(err, SLU_E_LIMIT,
                  "source %llu, document %llu: a sequence of %llu tokens is too long to "
                  "compare in this much memory; at most %llu",
-                 (unsigned long long)place.source, (unsigned long long)place.document,
+                 (unsigned long long)origin.source, (unsigned long long)origin.document,
                  (unsigned long long)q->len_tok, (unsigned long long)c->max_tok));
 }
 
@@ -287,8 +287,8 @@ int slu_near_front(struct slu_near *x, struct slu_err *err)
 static int decide_later(struct slu_near *x, const struct slu_near_item *d,
                         uint64_t rank, struct slu_err *err)
 {
-    const uint64_t row[] = {x->ordinal, d->place.source, d->place.document,
-                            d->place.offset};
+    const uint64_t row[] = {x->ordinal, d->origin.source, d->origin.document,
+                            d->origin.offset};
     int rc = slu_near_details(x) ? slu_table_put(x->where, row, err) : SLU_OK;
 
     return rc ? rc : slu_near_put_doc(x, d, rank, err);
@@ -319,7 +319,7 @@ int slu_near_known(struct slu_near *x, struct slu_near_item *d, uint64_t number,
 {
     struct slu_near_verdict v;
 
-    d->place = slu_origin_of_index(number);
+    d->origin = slu_origin_of_index(number);
     d->fixed = true;
     if (!slu_flow_here(x->flow))
         return slu_near_put_doc(x, d, slu_near_rank(true, 0), err);
@@ -371,7 +371,7 @@ int slu_near_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *
         bool keep;
         if (x->mem && i + AHEAD < n_in)
             slu_near_mem_prefetch(x->mem, &d[i + AHEAD]);
-        d[i].place = slu_origin_of(b, &q);
+        d[i].origin = slu_origin_of(b, &q);
         x->result.documents++;
         x->result.empty += d[i].n_set == 0;
         rc = x->audit ? slu_near_audit_add(x->audit, &d[i], err) : SLU_OK;

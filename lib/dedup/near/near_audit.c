@@ -302,8 +302,8 @@ int slu_near_audit_add(struct slu_near_audit *a, const struct slu_near_item *d,
         s->found += band && similar(a, s->common, uni);
     }
     a->n_met = 0;
-    uint64_t draw = slu_draw(a->cfg.seed, d->place.source, d->place.document,
-                             d->place.offset, DRAW_OF_PAIR);
+    uint64_t draw = slu_draw(a->cfg.seed, d->origin.source, d->origin.document,
+                             d->origin.offset, DRAW_OF_PAIR);
     if (rc || (a->n == a->cfg.n_sample && draw >= a->heap[0]->draw))
         return rc;
     if (a->n == a->cfg.n_sample)

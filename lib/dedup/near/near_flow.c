@@ -338,7 +338,7 @@ static int name(void *ctx, struct slu_flow *f, struct slu_err *err)
     struct slu_near *x = ctx;
     struct slu_table *lost, *where;
     struct slu_row r, w;
-    struct slu_origin place = {0, 0, 0};
+    struct slu_origin origin = {0, 0, 0};
     uint64_t i = 0, n_mem = 0, now = NEAR_NONE_LEFT;
     int rc = slu_near_details(x) ? slu_flow_in(f, NEAR_LOST, &lost, err) : SLU_EOF;
 
@@ -350,7 +350,7 @@ static int name(void *ctx, struct slu_flow *f, struct slu_err *err)
         const uint64_t *v = r.p;
         while (!rc && now != v[0]) {
             if (i < n_mem) {
-                slu_near_mem_kept(x->mem, i++, &now, &place);
+                slu_near_mem_kept(x->mem, i++, &now, &origin);
                 continue;
             }
             rc = slu_flow_next(f, NEAR_WHERE, 0, where, &w, err);
@@ -358,12 +358,12 @@ static int name(void *ctx, struct slu_flow *f, struct slu_err *err)
                 return rc;
             const uint64_t *p = w.p;
             now = p[0];
-            place = (struct slu_origin){p[1], p[2], p[3]};
+            origin = (struct slu_origin){p[1], p[2], p[3]};
         }
         if (rc)
             break;
-        const uint64_t row[] = {v[1],         place.source, place.document,
-                                place.offset, v[2],         v[3]};
+        const uint64_t row[] = {v[1],          origin.source, origin.document,
+                                origin.offset, v[2],          v[3]};
         rc = slu_table_put(slu_flow_out(f, NEAR_NAMED), row, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;

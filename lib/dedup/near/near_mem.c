@@ -38,7 +38,7 @@ struct slu_near_mem {
     struct near_budget budget;
     struct near_table *table; /* n_band */
     struct near_twins twins;
-    struct near_pool kept, place, drop, node;
+    struct near_pool kept, origin, drop, node;
     struct arena_chunk *chunk;
     size_t n_chunk, cap_chunk;
     uint64_t *next_set; /* next free position in the last shared chunk */
@@ -63,7 +63,7 @@ int slu_near_mem_new(struct slu_near_mem **out, const struct slu_near_mem_cfg *c
     m->cfg = *cfg;
     m->budget.most_byte = cfg->budget_byte;
     near_pool_init(&m->kept, sizeof(struct kept), 16);
-    near_pool_init(&m->place, sizeof(struct slu_origin), 16);
+    near_pool_init(&m->origin, sizeof(struct slu_origin), 16);
     near_pool_init(&m->drop, sizeof(struct drop), 14);
     near_pool_init(&m->node, sizeof(struct near_node), 18);
     m->table = calloc(cfg->n_band ? cfg->n_band : 1, sizeof *m->table);
@@ -93,7 +93,7 @@ void slu_near_mem_free(struct slu_near_mem *m)
         near_table_release(&m->table[b], &m->budget);
     near_twins_release(&m->twins, &m->budget);
     near_pool_release(&m->kept, &m->budget);
-    near_pool_release(&m->place, &m->budget);
+    near_pool_release(&m->origin, &m->budget);
     near_pool_release(&m->drop, &m->budget);
     near_pool_release(&m->node, &m->budget);
     free_sets(m);
@@ -176,7 +176,7 @@ static int reserve(struct slu_near_mem *m, const struct slu_near_item *d, bool *
     if (!rc && *fits)
         rc = near_pool_reserve(&m->kept, &m->budget, 1, fits, err);
     if (!rc && *fits && m->cfg.details)
-        rc = near_pool_reserve(&m->place, &m->budget, 1, fits, err);
+        rc = near_pool_reserve(&m->origin, &m->budget, 1, fits, err);
     if (!rc && *fits && m->cfg.details)
         rc = near_pool_reserve(&m->drop, &m->budget, 1, fits, err);
     if (!rc && *fits)
@@ -192,7 +192,7 @@ static void tell_witness(const struct slu_near_mem *m, uint32_t doc,
                          struct slu_near_verdict *v)
 {
     if (m->cfg.details)
-        v->witness = *(const struct slu_origin *)near_pool_at(&m->place, doc);
+        v->witness = *(const struct slu_origin *)near_pool_at(&m->origin, doc);
 }
 
 /* Whether d has a first twin; then d's fate is that of the first. */
@@ -389,7 +389,7 @@ static int keep(struct slu_near_mem *m, const struct slu_near_item *d,
     struct kept *k = near_pool_add(&m->kept);
     *k = (struct kept){set, d->n_set, d->ordinal, m->stamp};
     if (m->cfg.details)
-        *(struct slu_origin *)near_pool_add(&m->place) = d->place;
+        *(struct slu_origin *)near_pool_add(&m->origin) = d->origin;
     join_groups(m, d, true, (uint32_t)(m->kept.n - 1));
     add_twin(m, d, (uint32_t)(m->kept.n - 1));
     return SLU_OK;
@@ -509,10 +509,10 @@ uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m)
 }
 
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
-                       struct slu_origin *place)
+                       struct slu_origin *origin)
 {
     *ordinal = ((const struct kept *)near_pool_at(&m->kept, i))->ordinal;
-    *place = *(const struct slu_origin *)near_pool_at(&m->place, i);
+    *origin = *(const struct slu_origin *)near_pool_at(&m->origin, i);
 }
 
 void slu_near_mem_forget_twins(struct slu_near_mem *m)
@@ -526,5 +526,5 @@ uint64_t slu_near_mem_left(const struct slu_near_mem *m)
     if (!m->cfg.details)
         return 0;
     return near_map_size(m->kept.item_byte << m->kept.shift) * m->kept.n_chunk +
-           near_map_size(m->place.item_byte << m->place.shift) * m->place.n_chunk;
+           near_map_size(m->origin.item_byte << m->origin.shift) * m->origin.n_chunk;
 }

@@ -36,7 +36,7 @@ struct slu_near_mem_cfg {
 /* A document to decide. All pointers are borrowed. */
 struct slu_near_item {
     uint64_t ordinal;
-    struct slu_origin place;
+    struct slu_origin origin;
     struct slu_u128 set_hash;
     const uint64_t *key; /* n_band */
     const uint64_t *set; /* ascending, distinct */
@@ -99,7 +99,7 @@ SLU_MUST_USE int slu_near_mem_hand_over(struct slu_near_mem *m,
  * position of number i in stream order. */
 uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m);
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
-                       struct slu_origin *place);
+                       struct slu_origin *origin);
 /* Bytes that remain after slu_near_mem_forget_twins. */
 uint64_t slu_near_mem_left(const struct slu_near_mem *m);
 /* Frees the data that decides twins. */

@@ -245,8 +245,8 @@ static bool enough(const struct slu_ngrams *g, uint64_t seen, uint64_t n)
 
 /* The position of token tok of q; if q has several segments, in the segment that has
  * the token. */
-static struct slu_origin place_at(const struct slu_batch *b, const struct slu_seq *q,
-                                  uint64_t tok)
+static struct slu_origin origin_at(const struct slu_batch *b, const struct slu_seq *q,
+                                   uint64_t tok)
 {
     const struct slu_seg *s = &b->seg[q->seg_off];
 
@@ -260,7 +260,7 @@ static int tell(struct slu_ngrams *g, const struct view *v, const struct unit *u
 {
     struct slu_ngrams_dropped t = {
         .document = u == NULL,
-        .place = place_at(v->b, v->q, u ? u->tok : 0),
+        .origin = origin_at(v->b, v->q, u ? u->tok : 0),
         .n_tok = u ? u->n_tok : v->q->len_tok,
         .n_gram = n_gram,
         .n_seen = n_seen,

@@ -56,9 +56,9 @@ SLU_BEGIN_DECLS
 enum slu_ngrams_by { SLU_BY_BOTH, SLU_BY_PARAGRAPH, SLU_BY_DOCUMENT };
 
 struct slu_ngrams_dropped {
-    bool document;           /* true: the whole document; false: one of its
+    bool document;            /* true: the whole document; false: one of its
                                 paragraphs */
-    struct slu_origin place; /* position of the first token */
+    struct slu_origin origin; /* position of the first token */
     uint64_t n_tok;
     /* The counts on which the unit was decided: n_seen * den >= n_gram * num. 0 and 0:
      * a document of which no paragraph was kept. */

@@ -251,6 +251,7 @@ class Template:
                 node.set_lineno(loop.lineno).set_environment(env)
         self._code = env.from_string(tree)
         self._plain = env.from_string(source)  # tells nothing: for prefixes
+        self._globals = {**env.globals, "tools": None, "documents": None}
 
     # ---- what the template tells while it runs
 
@@ -281,9 +282,9 @@ class Template:
         self._out = self.generation.out = out
         self.generation.blocks = []
         self._written, self._seen = [], 0
-        given = {"tools": None, "documents": None, **self.constants, **variables}
+        given = {**self._globals, **self.constants, **variables, "messages": messages, "add_generation_prompt": prompt}
         try:
-            context = code.new_context({**given, "messages": messages, "add_generation_prompt": prompt})
+            context = code.new_context(given, shared=True)  # or jinja2 would merge the globals each time
             for piece in code.root_render_func(context):
                 out.append(piece)  # one by one: while it runs the template tells how many there are
         except Exception as e:  # templates are programs: they fail in any way

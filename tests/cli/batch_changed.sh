@@ -65,6 +65,13 @@ rm set/state/jobs
 files set >after
 check "nothing was touched" cmp -s before after
 
+# A run that was stopped within its first task.
+sluice-batch init first begun >/dev/null
+sluice-batch task begun tokenize 1
+status "one part is made" 0 sluice-batch init buckets begun
+check "  it is kept" grep -qx '  kept: tokenize (1 of 2 parts)' out
+check "  and the task is to be made" grep -q '^  to make: tokenize near-sign .* report$' out
+
 # A dry run, and files of the user.
 cp -a set scripted
 sluice-batch --dry-run --local 2 buckets scripted >script

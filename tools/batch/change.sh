@@ -54,10 +54,15 @@ old_flows() {
 }
 # names LIST FROM TO: the names of the tasks after number FROM, up to number TO.
 names() { awk -v from="$2" -v to="$3" '$1 == "T" && ++n > from && n <= to { printf "%s%s", sep, $2; sep = " " }' "$1"; }
-# kept_of LIST YES: the names of the tasks that are kept, and whole; or, if YES is 0, of the others.
+# kept_of LIST YES: the names of the tasks of which parts are kept, with their number if not all are; or, if YES is 0, of
+# the tasks that are not kept or not whole.
 kept_of() {
     awk -v kept="$kept" -v yes="$2" 'FILENAME != ARGV[2] { whole[$1] += $3 == "done"; next }
-        $1 == "T" && (++n <= kept && whole[$2] == $3) == yes { all = all " " $2 }
+        $1 == "T" {
+            done = ++n <= kept ? whole[$2] + 0 : 0
+            if (yes ? done : done < $3)
+                all = all " " $2 (yes && done < $3 ? " (" done " of " $3 " parts)" : "")
+        }
         END { print all == "" ? " -" : all }' "$scratch/all" "$1" | cut -c 2-
 }
 # find_kept: sets $kept, the number of tasks that are kept, and $gone, those of them that are not, as their files are gone.

@@ -29,7 +29,9 @@ FORMATS: dict[str, list[str]] = {
     "mds.zstd": [],
     "litdata.zstd": ["--compress=zstd"],
     "parquet": [],
+    "megatron-sft": [],
 }
+PARQUET = ("parquet", "megatron-sft")
 LABELS = ("wds", "ds", "wds.json.gz")
 
 
@@ -131,7 +133,7 @@ def shards(name: str, n: int = 500, per_shard: int = 50) -> str:
             "-o", where, pieces(name in LABELS, n),
         )  # fmt: skip
     except RuntimeError as e:
-        if kind == "parquet":
+        if kind in PARQUET:
             raise Skip("Parquet is not built into these programs") from e
         raise
     return where

@@ -77,7 +77,7 @@ def test_batches() -> None:
     """Every batch of every format, both layouts, by rank: the schedule's sequences, id by id."""
     needs("xxhash", "zstandard")
     for name in FORMATS:
-        if name == "parquet" and not common.have_parquet():
+        if name in common.PARQUET and not common.have_parquet():
             continue
         where = shards(name)
         file, j = schedule(name)
@@ -106,7 +106,7 @@ def test_labels_of_masks() -> None:
     seen = 0
     for name in FORMATS:
         where = common.masked_shards(name)
-        if not where or (name == "parquet" and not common.have_parquet()):
+        if not where or (name in common.PARQUET and not common.have_parquet()):
             continue
         data = sluice.open(where)
         rows = by_bucket(where, data)
@@ -369,7 +369,7 @@ def test_every_format() -> None:
     from sluice.torch import IterableDataset
 
     for name in FORMATS:
-        if name == "parquet" and not common.have_parquet():
+        if name in common.PARQUET and not common.have_parquet():
             continue
         data, file = sluice.open(shards(name)), schedule(name)[0]
         want = [digest([b]) for b in sluice.Loader(data, file, threads=0)]

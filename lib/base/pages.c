@@ -27,6 +27,14 @@ void *slu_pages_new(size_t n_byte, enum slu_pages kind)
     return p;
 }
 
+void slu_pages_huge(void *p, size_t n_byte)
+{
+    const size_t small = 1 << 20;
+
+    if (n_byte > 2 * small)
+        (void)madvise((uint8_t *)p + small, n_byte - 2 * small, MADV_HUGEPAGE);
+}
+
 void slu_pages_free(void *p, size_t n_byte)
 {
     if (p)

@@ -19,6 +19,10 @@ enum slu_pages {
 /* Returns n_byte zeroed bytes, or NULL with errno. Caller frees with slu_pages_free and
  * the same n_byte. */
 void *slu_pages_new(size_t n_byte, enum slu_pages kind);
+/* Advises huge pages for [p, p + n_byte), which is filled from its ends, except for the
+ * first and the last MiB: the system maps a huge page as a whole, and many runs need
+ * only a few KiB. */
+void slu_pages_huge(void *p, size_t n_byte);
 /* NULL is legal. */
 void slu_pages_free(void *p, size_t n_byte);
 

@@ -77,13 +77,13 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
     size_t arena_byte =
         (s->map_byte - n_buf * cap - s->io_byte - 16 * n_start) & ~UINT64_C(4095);
     s->tmpdir = strdup(cfg->tmpdir);
-    /* Records are read in random order. */
-    s->map = slu_pages_new(s->map_byte,
-                           budget >= 8 << 20 ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
+    s->map = slu_pages_new(s->map_byte, SLU_PAGES_SMALL);
     if (!s->tmpdir || !s->map) {
         slu_sorter_free(s);
         return slu_fail_nomem(err, budget);
     }
+    if (budget >= 8 << 20) /* records are read in random order */
+        slu_pages_huge(s->map, arena_byte);
     s->writer = (struct slu_spill_writer){
         .buf = s->map + arena_byte, .cap_byte = cap, .n_buf = 1};
     s->read_buf = s->writer.buf + n_buf * cap;

@@ -104,6 +104,10 @@ wheel: static
 	@$(STATIC_MAKE) install-programs STRIP=-s DESTDIR='$(abspath $(STATIC)/wheel)/sluice' PREFIX=/programs
 	@packaging/wheel '$(STATIC)/wheel' '$O' '$(firstword $(subst -, ,$(MACHINE)))'
 
+# Debian packages of the committed sources.
+deb: dist
+	@packaging/deb '$(DIST)' '$O' '$(VERSION)'
+
 # All of these, each in a place of its own; FULL=1: in a bare Debian too.
 check-packages: programs
 	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages $(if $(FULL),full)
@@ -112,6 +116,7 @@ check-packages: programs
 #H make dist         the committed sources as build/sluice-VERSION.tar.xz
 #H make dist-static  programs for any Linux of this processor, as build/sluice-VERSION-linux-MACHINE.tar.xz (make deps-dev)
 #H make wheel        the same programs and the Python package as one wheel, build/sluice-VERSION-*.whl
+#H make deb          Debian packages of the committed sources, in build/deb (make deps-dev)
 #H make check-packages  the archive and the wheel, installed and removed; FULL=1: in a bare Debian too
 
-.PHONY: check-packages install install-programs install-library installed uninstall dist static dist-static wheel
+.PHONY: check-packages install install-programs install-library installed uninstall deb dist static dist-static wheel

@@ -145,7 +145,7 @@ static int check_size(struct slu_docs_file *f, struct ds *x, uint64_t n_byte,
     unsigned bytes = m->there ? m->bytes : f->n_tok && n_byte / 4 >= f->n_tok ? 4 : 2;
     if (f->n_tok > INT64_MAX / bytes || f->n_tok * bytes != n_byte)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: its last document ends with id %llu, and %s has %llu "
+                        "%s: its last document ends at id %llu, and %s has %llu "
                         "bytes, not %s for each: one of them was cut, or is another's",
                         x->name, (unsigned long long)f->n_tok, f->ids,
                         (unsigned long long)n_byte,
@@ -154,7 +154,7 @@ static int check_size(struct slu_docs_file *f, struct ds *x, uint64_t n_byte,
                                      : "four");
     if (m->there && m->n_tok != f->n_tok)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: ends with id %llu, %s.metadata says %llu ids: one of them "
+                        "%s: ends at id %llu, %s.metadata says %llu ids: one of them "
                         "was cut, or is another's",
                         x->name, (unsigned long long)f->n_tok, f->ids,
                         (unsigned long long)m->n_tok);
@@ -231,7 +231,7 @@ static int ds_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
     *end = slu_le64(p);
     if (*end < x->last || *end > f->n_tok)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: document %llu ends with id %llu; expected an id after the "
+                        "%s: document %llu ends at id %llu; expected an id after the "
                         "last end, %llu, of %llu in all",
                         x->name, (unsigned long long)x->docs, (unsigned long long)*end,
                         (unsigned long long)x->last, (unsigned long long)f->n_tok);

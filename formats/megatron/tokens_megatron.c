@@ -248,7 +248,7 @@ static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
                         (unsigned long long)(x->at_tok * x->bytes));
     if (len > n_tok - x->at_tok)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: sequence %llu ends with id %llu, and the .bin has %llu "
+                        "%s: sequence %llu ends at id %llu, and the .bin has %llu "
                         "ids: the .bin was cut, or belongs to another index",
                         x->name, (unsigned long long)x->seq,
                         (unsigned long long)(x->at_tok + len),

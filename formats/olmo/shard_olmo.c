@@ -154,8 +154,8 @@ static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
     if (!rc && at + q->n_id > UINT32_MAX)
         rc = slu_advise(err, SLU_ADVISE_SHARD_BYTES,
                         slu_fail(err, SLU_E_LIMIT,
-                                 "format olmo: a file would have the 2^32 tokens at "
-                                 "which OLMo-core's indices end"));
+                                 "format olmo: a file would have 2^32 tokens or more, "
+                                 "and OLMo-core's indices end there"));
     if (!rc && !b->length)
         return put_row(o, q, q->seg, at, q->n_id, &out[ROWS], err);
     for (uint64_t i = 0; !rc && i < q->n_seg; i++) {

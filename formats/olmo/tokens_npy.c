@@ -38,14 +38,13 @@ int slu_npy_read_more(struct slu_npy *x, struct slu_buf *buf, size_t n,
 
 int slu_npy_too_long(const struct slu_npy *x, uint64_t first, struct slu_err *err)
 {
-    return slu_advise(
-        err, SLU_ADVISE_MEMORY,
-        slu_fail(err, SLU_E_LIMIT,
-                 "%s: the document that begins with id %llu has more than "
-                 "%llu tokens, too many for this memory%s",
-                 slu_tokens_name(x->file.path), (unsigned long long)first,
-                 (unsigned long long)x->cfg.max_seq_tok,
-                 x->rows ? "" : ", or the EOS id is wrong"));
+    return slu_advise(err, SLU_ADVISE_MEMORY,
+                      slu_fail(err, SLU_E_LIMIT,
+                               "%s: the document that begins at id %llu has more than "
+                               "%llu tokens, too many for this memory%s",
+                               slu_tokens_name(x->file.path), (unsigned long long)first,
+                               (unsigned long long)x->cfg.max_seq_tok,
+                               x->rows ? "" : ", or the EOS id is wrong"));
 }
 
 /* Adds the row of a document with ids [from, to) of the batch. */

@@ -36,7 +36,7 @@ struct slu_npy {
 /* Appends up to n more ids of the current file to *buf. */
 SLU_MUST_USE int slu_npy_read_more(struct slu_npy *x, struct slu_buf *buf, size_t n,
                                    struct slu_err *err);
-/* Sets and returns SLU_E_LIMIT: the document that begins with id `first` is too
+/* Sets and returns SLU_E_LIMIT: the document that begins at id `first` is too
  * long. */
 int slu_npy_too_long(const struct slu_npy *x, uint64_t first, struct slu_err *err);
 

@@ -90,13 +90,13 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
                      f->name));
     return slu_advise(
         err, SLU_ADVISE_MEMORY_OR_SHARDS,
-        slu_fail(err, SLU_E_USAGE,
-                 "format %s builds shards in memory: one of %llu sequences of %s takes "
-                 "%llu MiB, and there are %llu, enough for %llu sequences",
-                 f->name, (unsigned long long)large->shard_sequences, large->name,
-                 (unsigned long long)(need(f, large) >> 20),
-                 (unsigned long long)(s->cfg.memory_byte >> 20),
-                 (unsigned long long)n));
+        slu_fail(
+            err, SLU_E_USAGE,
+            "format %s builds shards in memory: a shard of %llu sequences of %s takes "
+            "%llu MiB, and there are %llu MiB, enough for %llu sequences",
+            f->name, (unsigned long long)large->shard_sequences, large->name,
+            (unsigned long long)(need(f, large) >> 20),
+            (unsigned long long)(s->cfg.memory_byte >> 20), (unsigned long long)n));
 }
 
 /* Number of shards that may be in memory at a time. */

@@ -49,8 +49,8 @@ static int begin_shard(struct slu_shards *s, bucket *b, uint64_t number,
 
     if (!rc && number != at.number) /* slu_shards_check_longest was not called */
         rc = slu_fail(err, SLU_E_LIMIT,
-                      "a document takes more than a shard: %s has none that begins in "
-                      "shard %llu",
+                      "a document of %s is longer than a shard: none begins in shard "
+                      "%llu",
                       b->pub.name, (unsigned long long)at.number);
     if (rc || slu_shards_done(b, at.number))
         return rc;

@@ -205,7 +205,8 @@ struct slu_pack_mem {
     uint64_t at_bin, at_run;
 };
 
-/* Makes *m; NULL if address space is not available, and then items go to ext. */
+/* Makes *m. *m is NULL if the address space for it is not available; then all items go
+ * to packing_ext.c. */
 SLU_MUST_USE int slu_pack_mem_new(struct slu_pack_mem **m,
                                   const struct slu_packing_cfg *cfg,
                                   struct slu_err *err);

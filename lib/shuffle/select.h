@@ -55,8 +55,8 @@ void slu_select_free(struct slu_select *s);
 /* Returns the key in a round; in round 0 the key itself. */
 struct slu_u128 slu_select_turn(struct slu_u128 key, uint64_t round);
 
-/* Whether a row of the cut's group and round is within. Rows with equal keys take from
- * cut->left in the order of calls; the first that does not fit ends them. */
+/* Whether the cut takes a row of its group and round. Rows with the cut's key share
+ * cut->left in the order of calls: after the first that does not fit, no more are taken. */
 static inline bool slu_cut_take(struct slu_cut *cut, struct slu_u128 key,
                                 uint64_t n_tok)
 {

@@ -210,8 +210,8 @@ bad metax .metadata "del b[6:]"
 bad metae .metadata "del b[:]"
 refused 1 "not a whole number of 8-byte document ends" odd.ds
 refused 1 "was cut, or is another's" fewer.ds
-refused 1 "document 1 ends with id" swap.ds
-refused 1 "document 1 ends with id" high.ds
+refused 1 "document 1 ends at id" swap.ds
+refused 1 "document 1 ends at id" high.ds
 refused 1 "was cut, or is another's" end.ds
 refused 1 "was cut, or is another's" ids.ds
 refused 1 "not four for each" meta4.ds

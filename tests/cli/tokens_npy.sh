@@ -92,7 +92,7 @@ inspect --json -q -M 4G --eos-id 0 --token-bytes 2 big.npy >j.json
 same "large and small documents" "[[1, 199999], [300, 1000], [262144, 1], [3000001, 1]]" "$(json j.json 'd["lengths"]')"
 same "and by the scan" "199999 1000 1 1" "$(awk '$1 ~ /^(1|256-511|262144-524287|2097152-4194303)$/ {print $2}' h1 | xargs)"
 status "a document larger than memory" 1 inspect --json -M 32M --eos-id 0 --token-bytes 2 big.npy
-check "is named" shell 'grep -q "big.npy: the document that begins with id 0 has more than" err'
+check "is named" shell 'grep -q "big.npy: the document that begins at id 0 has more than" err'
 
 # ---- what is said ----
 

@@ -7,9 +7,9 @@
 
 enum { TAPE_BYTE = 1 << 20 };
 enum { HASH, DROP, TABLES };
-/* Words of a row: of a hash and, if pairs are wanted, the position; of a dropped
- * sequence. */
-enum { HI, LO, NUMBER, HASH_WORDS, PLACE = HASH_WORDS, ORIGIN_WORDS = 3 };
+/* Words of a row of HASH; if pairs are wanted, its origin follows. A row of DROP has a
+ * sequence's number, and then the origin of the one that is kept. */
+enum { HI, LO, NUMBER, HASH_WORDS, ORIGIN = HASH_WORDS, ORIGIN_WORDS = 3 };
 
 int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
                   struct slu_err *err)
@@ -199,11 +199,12 @@ static int feed(void *state, const void *arg, const uint64_t *row, struct slu_bu
         s->first[HI] = row[HI];
         s->first[LO] = row[LO];
         if (x->cfg.pair)
-            memcpy(&s->first[PLACE], &row[PLACE], ORIGIN_WORDS * sizeof *row);
+            memcpy(&s->first[ORIGIN], &row[ORIGIN], ORIGIN_WORDS * sizeof *row);
     } else if (row[NUMBER] >= x->n_fixed) {
         rc = slu_buf_append(out, &row[NUMBER], sizeof *row, err);
         if (!rc && x->cfg.pair)
-            rc = slu_buf_append(out, &s->first[PLACE], ORIGIN_WORDS * sizeof *row, err);
+            rc =
+                slu_buf_append(out, &s->first[ORIGIN], ORIGIN_WORDS * sizeof *row, err);
     }
     return rc;
 }

@@ -1,5 +1,5 @@
-/* seen.h - a set of 128-bit hashes in bounded memory, each with the position where it
- * first occurred.
+/* seen.h - a set of 128-bit hashes in bounded memory, each with the origin of its
+ * first occurrence.
  *
  * Open addressing with linear probing. The table doubles until max_byte is reached, and
  * is then full at 7/8. While the table grows, it takes 1.5 times its size. Its memory

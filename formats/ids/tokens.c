@@ -11,13 +11,14 @@
 static const struct slu_tokens_format *const formats[] = {
     &slu_tokens_megatron, /* named by their own suffixes */
     &slu_tokens_ds,       /* named by their own suffix */
-    &slu_tokens_mds,      /* a folder */
+    &slu_tokens_mds,      /* a folder with an index.json */
+    &slu_tokens_set,      /* a folder with a report.json */
     &slu_tokens_npy,      /* last: with --token-bytes it accepts any file */
 };
 enum { N_FORMAT = sizeof formats / sizeof *formats };
 
 const char *const slu_tokens_format_names[] = {"auto", "stream", "npy", "megatron",
-                                               "ds",   "mds",    NULL};
+                                               "ds",   "mds",    "set", NULL};
 
 static const char *const standard_input[] = {"-"};
 

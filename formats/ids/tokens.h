@@ -15,6 +15,8 @@
  *   mds       folders of MosaicML's MDS shards with index.json: each sample is a
  *             document, numbered in the folder. The ids are one column, an ndarray of
  *             integers, or bytes with `tok_bytes`; `eos` is not needed.
+ *   set       folders that shuffle wrote, of any format, with all that their segments
+ *             have (formats/shards/tokens_set.c)
  *
  * A document's source is the ordinal of its file in the list. Its number is the index
  * of its first id in the file, or of its entry in the file's index (DESIGN.md, Identity

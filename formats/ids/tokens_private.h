@@ -39,7 +39,7 @@ struct slu_tokens_format {
 };
 
 extern const struct slu_tokens_format slu_tokens_npy, slu_tokens_mds,
-    slu_tokens_megatron, slu_tokens_ds;
+    slu_tokens_megatron, slu_tokens_ds, slu_tokens_set;
 
 /* Makes the reader over `input`, whose ids are below vocab_size, with its header and
  * its sources' names. Takes ownership of input, also on failure. */

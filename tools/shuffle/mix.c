@@ -133,8 +133,10 @@ static int by_input(struct shuffle_mix *m, struct slu_mix_by *by, struct slu_err
                             m->mix.source[m->source[at]].name, name);
         m->source[at] = (int)s;
     }
-    *by =
-        (struct slu_mix_by){ctx->tokens ? SLU_BY_FILE : SLU_BY_INPUT, m->source, n, -1};
+    /* The sources of files of ids are these files; those of sets and streams, texts. */
+    *by = (struct slu_mix_by){ctx->tokens && strcmp(ctx->tokens, "set") ? SLU_BY_FILE
+                                                                        : SLU_BY_INPUT,
+                              m->source, n, -1};
     return SLU_OK;
 }
 

@@ -74,7 +74,8 @@ static int check_documents(const struct slu_shards_cfg *cfg, struct slu_err *err
 {
     if (!cfg->format->documents)
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "format %s cannot take whole documents; megatron can",
+                        "format %s cannot take whole documents; megatron, olmo and ds "
+                        "can",
                         cfg->format->name);
     if (cfg->header->n_bucket)
         return slu_fail(err, SLU_E_MISMATCH,

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2016
 # sets_input.sh - the sets that shuffle writes as input: merged, in other sizes and formats, mixed; of each format the same
 # records, with segments, ids, domains and masks; sources that have the same number; damage; sets that do not suit.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2086
 # shuffle_documents.sh - shuffle --documents: the bytes of each file, the shards by bytes, the same for any threads and
 # memory; inspect reads the sets back and finds damage; kill -9 and the same again; streams that do not suit are refused.
 

@@ -12,6 +12,7 @@ streams are read by tokstream.py.
 Tokens are bytes (`-t bytes`), or those of the built-in vocabulary.
 """
 import glob
+import itertools
 import json
 import os
 import random
@@ -187,6 +188,43 @@ def stages(what, want, program, names, options, n, files):
     subprocess.run(["rm", "-rf", "work"] + outs, check=True)
 
 
+def dedup_stages(want, mode, n, files):
+    """The stages that dedup --stages lists: what their filters write is what one process does."""
+    what = "dedup %s in stages, N = %d" % (" ".join(mode), n)
+    os.mkdir("work")
+    listed = subprocess.run([os.path.join(BIN, "dedup"), *mode, "--stages"], stdout=subprocess.PIPE, check=True).stdout
+    outs = ["f%d.tks" % i for i in range(n)]
+    for name, kind, reads, writes, _ in (line.split() for line in listed.decode().splitlines()):
+        for i in range(1 if kind == "one" else n):
+            run("dedup", *mode, "--work", "work", "--stage", name,
+                *(["--part", "%d/%d" % (i, n)] if kind != "one" else []),
+                *(["--ranges", n] if name == "sign" else []), *([files[i]] if reads == "reads" else []),
+                *(["-f", "-o", outs[i]] if writes == "writes" else []), "--stats", "s.json")
+            if writes == "writes":
+                say(balanced("s.json"), what + ": the books have them")
+    run("dedup", *mode, "a.tks", "-o", "one.tks", "-f")
+    book = Book(*outs)
+    same(what, book, want, exactly=False)
+    say(book.trained == Book("one.tks").trained, what + ": as in one process")
+    subprocess.run(["rm", "-rf", "work"] + outs, check=True)
+
+
+def dedup_against(want):
+    """Indexes of some of the dialogues, as texts without masks: one index of n-grams, one for each mode."""
+    with open("a.jsonl", "rb") as f, open("h.jsonl", "wb") as out:
+        out.writelines(itertools.islice(f, 30))
+    run("tokenize", "-t", "bytes", "h.jsonl", "-o", "h.tks")
+    run("dedup", "--ngrams", "--ngram", 3, "--save-index", "g.idx", "h.tks", "-o", "out.tks", "-f")
+    step("dedup --against", want, "dedup", "--against", "g.idx", "-f", "a.tks", exactly=False)
+    step("dedup --against --cut", want, "dedup", "--against", "g.idx", "--cut", "-f", "a.tks", exactly=False)
+    for mode in ("--exact", "--near"):
+        run("dedup", mode, "--save-index", "m.idx", "h.tks", "-o", "out.tks", "-f")
+        step("dedup %s --against" % mode, want, "dedup", mode, "--against", "m.idx", "-f", "a.tks", exactly=False)
+        dropped = json.load(open("s.json"))["loss_tokens"]["dropped"]
+        say(sum(dropped.values()) > 0, "dedup %s --against: drops some, and counts them" % mode)
+        os.unlink("m.idx")
+
+
 SETS = [["parquet"], ["megatron-sft"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"],
         ["litdata"], ["litdata", "--compress", "zstd"], ["wds", "--accept-mismatch"],
         ["wds", "--accept-mismatch", "--member", "json.gz"]]
@@ -275,6 +313,7 @@ def main():
     step("decompose --min-length", want, "decompose", "--min", 8, "--max", 64, "--min-length", 500, "a.tks", exactly=False)
     for mode in (["--exact"], ["--near"], ["--ngrams"], ["--substring", "20"]):
         step("dedup %s" % " ".join(mode), want, "dedup", *mode, "a.tks", exactly=False)
+    dedup_against(want)
     for method in ("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat", "multi"):
         length = ["--buckets", "64,512"] if method == "multi" else ["--length", 512]
         for options in ([], ["--fill", "drop"], ["--mix-domains"]):
@@ -300,6 +339,8 @@ def main():
             files.append("part%d.tks" % i)
         same("tokenize in %d parts" % n, Book(*files), want)
         stages("shuffle", want, "shuffle", [("scatter", "parts"), ("gather", "ranges")], ["--seed", "3"], n, files)
+        for mode in (["--exact"], ["--near"], ["--substring", "20"]):
+            dedup_stages(want, mode, n, files)
         stages("pack", want, "pack", [("count", "parts"), ("plan", "one"), ("scatter", "parts"), ("gather", "ranges")],
                ["--length", "512"], n, files)
     run("pack", "--length", 512, "a.tks", "-o", "k.tks")

@@ -185,7 +185,7 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
     if (j->verdict == TAKE)
         j->key = order_key(p, b, q, 0);
     else
-        j->key = slu_batch_hash(b, q->tok_off, q->len_tok);
+        j->key = slu_batch_content(b, q->tok_off, q->len_tok);
 }
 
 /* Whether a worker makes the sequence's record. Not worth one more copy are large

@@ -41,7 +41,7 @@ void slu_permute_wait_release(struct slu_permute *p)
 void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
 {
-    m->hash = slu_batch_hash(b, q->tok_off, q->len_tok);
+    m->hash = slu_batch_content(b, q->tok_off, q->len_tok);
     m->source = p->mixer ? slu_mix_source_of(&p->cfg.by, b, q) : 0;
     const struct slu_seg *seg = &b->seg[q->seg_off];
     if (m->source < 0)

@@ -21,7 +21,7 @@ int slu_shuffle_check(const struct slu_shuffle_books *b, struct slu_err *err)
     slu_count_add(&out, r->not_sampled);
     slu_count_add(&out, r->not_mixed);
     if (!memcmp(&in, &out, sizeof in) &&
-        !slu_u128_cmp(slu_u128_add(b->in.checksum, r->repeated_checksum),
+        !slu_u128_cmp(slu_u128_add(slu_sum_content(&b->in), r->repeated_checksum),
                       slu_u128_add(b->checksum, r->left_checksum)))
         return SLU_OK;
     return slu_fail(err, SLU_E_CONSERVATION,

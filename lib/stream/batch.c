@@ -137,6 +137,12 @@ struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n
     return b->masks ? slu_mask_hash_ids(tok, n) : slu_hash_tokens(tok, n, b->tok_bytes);
 }
 
+struct slu_u128 slu_batch_content(const struct slu_batch *b, uint64_t i, uint64_t n)
+{
+    const struct slu_u128 h = slu_batch_hash(b, i, n);
+    return b->masks ? slu_u128_add(h, slu_mask_hash(slu_batch_at(b, i), n, h)) : h;
+}
+
 uint64_t slu_batch_loss(const struct slu_batch *b, uint64_t i, uint64_t n)
 {
     return b->masks ? slu_mask_count(slu_batch_at(b, i), n) : 0;

@@ -168,6 +168,11 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
 /* Add b to *a; subtract b, which is part of *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
 void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
+/* The checksum of ids and masks: see slu_batch_content. */
+static inline struct slu_u128 slu_sum_content(const struct slu_sum *s)
+{
+    return slu_u128_add(s->checksum, s->mask_checksum);
+}
 
 /* Whether the batch has ids. */
 static inline bool slu_batch_has_ids(const struct slu_batch *b)
@@ -199,6 +204,10 @@ SLU_MUST_USE int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n
                                struct slu_err *err);
 /* Returns slu_hash_tokens of the n plain ids from token i on. */
 struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n);
+/* Returns the hash by which what was read and what was written are compared:
+ * slu_batch_hash, and with masks the hash of the mask added. The sum over all sequences is
+ * slu_sum_content. */
+struct slu_u128 slu_batch_content(const struct slu_batch *b, uint64_t i, uint64_t n);
 /* Returns how many of the n tokens from token i on are trained on; 0 without masks. */
 uint64_t slu_batch_loss(const struct slu_batch *b, uint64_t i, uint64_t n);
 

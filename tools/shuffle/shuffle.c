@@ -220,8 +220,8 @@ void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r)
 static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
-    struct slu_u128 sum = slu_u128_add(out->checksum, r->left_checksum);
-    struct slu_u128 in = slu_u128_add(j->in.checksum, r->repeated_checksum);
+    struct slu_u128 sum = slu_u128_add(slu_sum_content(out), r->left_checksum);
+    struct slu_u128 in = slu_u128_add(slu_sum_content(&j->in), r->repeated_checksum);
     struct slu_count cut = r->taken;
 
     slu_count_add(&cut, r->repeated);
@@ -234,7 +234,7 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
         drop(&j->ctx->ledger, "max-tokens", cut);
     if (j->shards) {
         drop(&j->ctx->ledger, "last-shard", slu_shards_dropped(j->shards)->n);
-        sum = slu_u128_add(sum, slu_shards_dropped(j->shards)->checksum);
+        sum = slu_u128_add(sum, slu_sum_content(slu_shards_dropped(j->shards)));
     }
     j->ctx->spill_bytes = r->spilled_byte;
     if (cut.sequences == 0 && slu_u128_cmp(sum, in))

@@ -134,9 +134,9 @@ static int book_stream(struct job *j, struct slu_err *err)
     struct slu_count n;
 
     slu_shuffle_range(&j->flow, &n, &checksum);
-    n.loss_tokens = out->n.loss_tokens; /* which the tables do not have */
+    n.loss_tokens = out->n.loss_tokens; /* which the tables have in their checksum */
     slu_count_add(&j->ctx->ledger.from_work, n);
-    if (!memcmp(&n, &out->n, sizeof n) && !slu_u128_cmp(checksum, out->checksum))
+    if (!memcmp(&n, &out->n, sizeof n) && !slu_u128_cmp(checksum, slu_sum_content(out)))
         return SLU_OK;
     return slu_fail(err, SLU_E_CONSERVATION,
                     "%s: the scatter files hold other sequences than their tables say "
@@ -287,7 +287,7 @@ static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
         slu_ledger_drop(l, "last-shard", dropped->n);
     b.result.out = out->n;
     slu_count_add(&b.result.out, dropped->n);
-    b.checksum = slu_u128_add(out->checksum, dropped->checksum);
+    b.checksum = slu_u128_add(slu_sum_content(out), slu_sum_content(dropped));
     int rc = slu_shuffle_check(&b, err);
     return rc ? slu_err_at(err,
                            "%s: the set's shards are not what all parts read; "

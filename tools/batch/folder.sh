@@ -199,9 +199,9 @@ expand() {
 # watched: the files and folders that parts will share, and the tokenizer, each with a 0 byte behind it.
 watched() {
     t=$(sed -n 's/^tokenizer = //p' "$recipe")
-    from_list=cat
-    ! has_domains || from_list='cut -f 2-'
-    { $from_list "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
+    column=1
+    ! has_domains || column=2
+    { cut -f "$column-" "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
 }
 # seen: reads names as watched prints them; prints sizes and times of these files, and of those in these folders.
 seen() { xargs -0 sh -c 'exec find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort; }

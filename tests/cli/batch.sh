@@ -169,7 +169,7 @@ refused "a key twice" 'bad:12: parts was given in line 3' 'parts = 4'
 refused "no number" 'bad:12: threads = many' 'threads = many'
 refused "an option that is not the user's" 'bad:12: dedup: --work' 'dedup = --substring 50 --work x'
 refused "a mode twice" 'bad:12: dedup --near was given' 'dedup = --near --threshold 0.5'
-refused "a mode that has no parts" 'bad:12: dedup: --exact' 'dedup = --ngrams'
+refused "a mode that has no parts" 'bad:12: dedup = --ngrams: expected --exact, --near or --substring N' 'dedup = --ngrams'
 refused "an input that is not there" 'input = nowhere: there is no' 'input = nowhere'
 sed 's/^seed = 5/seed = 6/' recipe-3 >bad
 status "a recipe with another seed" 1 sluice-batch --local 1 bad out-3

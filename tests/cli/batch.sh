@@ -46,6 +46,8 @@ check "  with the books" shell 'sluice-batch status out-3 | tail -n "$(wc -l <ta
 status "init" 0 sluice-batch init recipe set
 status "a part by hand" 0 sluice-batch task set tokenize 2
 same "the missing parts" 0-1,3 "$(sluice-batch --pending set tokenize)"
+same "all missing parts: a line a stage" "$(sluice-batch stages set | awk 'NR == 1 { print $1, "0-1,3" } NR > 1 { print $1, "0" ($2 > 1 ? "-" $2 - 1 : "") }')" \
+    "$(sluice-batch --pending set)"
 mkdir stub
 printf '#!/bin/sh\nexit 1\n' >stub/squeue
 chmod +x stub/squeue

@@ -33,9 +33,10 @@ SLU_BEGIN_DECLS
 /* One record in a block. */
 struct slu_record_ref {
     uint64_t source; /* ordinal */
-    /* see DESIGN.md. JSONL: byte offset in the decompressed source; tar: that of the
-     * member's first header; zip: the member's number, from 0 (libarchive does not tell
-     * where a zip member begins); Parquet: the row, from 0; text: 0 */
+    /* The position (DESIGN.md, Identity and order). JSONL: byte offset in the
+     * decompressed source; tar: that of the member's first header; zip: the member's
+     * number, from 0 (libarchive does not tell where a zip member begins); Parquet: the
+     * row, from 0; text: 0 */
     uint64_t document;
     uint64_t line;   /* from 1; 0: unknown, or no file of lines */
     size_t off, len; /* bytes in block->raw */

@@ -42,7 +42,8 @@ int slu_decompose_init(struct slu_decompose *d, struct slu_err *err)
                             (unsigned long long)d->bucket[i]);
         if (i && d->bucket[i] <= d->bucket[i - 1])
             return slu_fail(err, SLU_E_USAGE, "bucket lengths must ascend");
-        /* Whole numbers: draws are equal on every host. Exact for powers of two. */
+        /* 1 / length as a whole number, so that draws are equal on every host; exact for
+         * powers of two. */
         d->weight[i] = (UINT64_C(1) << 56) / d->bucket[i];
         d->weight_sum += d->weight[i];
     }

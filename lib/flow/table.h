@@ -108,7 +108,8 @@ SLU_MUST_USE int slu_table_next(struct slu_table *t, struct slu_row *row,
  * 1 of the ordinal with entry e; the first number must be read before the others. look
  * and read check the contents of files. */
 struct slu_stored {
-    /* n numbers at position off; a caller that copies them may set its own position. */
+    /* The n numbers are at position off. A caller that has copied them elsewhere may set
+     * off to their position there. */
     uint64_t off, n;
     uint64_t word[SLU_STORE_WORDS];
     uint64_t check;

@@ -6,8 +6,8 @@
 CORPUS is a folder of *.jsonl.zst (tests/corpus/make-corpus). For each -M all five programs run in one pipe
 from it to WebDataset shards. What is proved each time:
 
-- every program ends with 0; the equation of conservation (DESIGN.md) holds in every report, and each "in" is the
-  last "out"; documents in are the corpus's records;
+- every program ends with 0; the equation of conservation (DESIGN.md, Conservation) holds in every report, and
+  each "in" is the last "out"; documents in are the corpus's records;
 - peak memory is at most -M + 64 MiB, by the program's own report and by the kernel's (wait4);
 - what does not fit in -M was spilled;
 - `inspect --verify` passes on the packed stream and on the shards; checksums before and after shuffle are equal;

@@ -165,8 +165,8 @@ struct emu_module {
     char *text; /* names lie in it */
 };
 
-/* Text that this does not know ends the program with a message: what can't be executed
- * can't be tested. `n`: at most; a NUL ends the text. */
+/* Parses PTX of at most n bytes; a NUL ends it earlier. An instruction that the emulator
+ * does not know ends the program with a message, because it could not be tested. */
 struct emu_module *emu_module_new(const char *text, size_t n);
 const struct emu_kernel *emu_module_kernel(const struct emu_module *m,
                                            const char *name);

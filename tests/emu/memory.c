@@ -9,9 +9,9 @@ enum { PAGE = 4096, UNIT = 2 /* bytes of global memory with a shadow of their ow
 
 /* ---- races ---- */
 
-/* An access, or all reads since the last write. Two accesses race where one writes, not
- * both are strong, and none is ordered before the other: by another launch, by a
- * barrier of the block, or in a warp by __syncwarp. */
+/* An access, or all reads since the last write. Two accesses race if at least one of
+ * them writes, at least one is not strong, and neither is ordered before the other: by
+ * another launch, by a barrier of the block, or in a warp by __syncwarp. */
 struct access {
     uint32_t launch, block, epoch, warp_epoch;
     uint16_t thread;

@@ -247,7 +247,8 @@ static void test_every_place(void **state)
 
 enum { MANY = 40000, BANDS = 6 };
 
-/* One document of many: families of up to 4, the rest alone. */
+/* Makes document i of many: some are in small families of similar ones, the rest are
+ * alone. */
 static void make_one(const struct job *j, uint64_t i, struct oracle_doc *d,
                      uint64_t *set, uint64_t *key)
 {

@@ -154,8 +154,8 @@ static struct slu_shingler *make(enum slu_unit unit, unsigned n, unsigned tok_by
     return s;
 }
 
-/* ---- the plain twin: the words of bytes, one behind each other, each ended by a zero
- * (the vocabulary has none) ---- */
+/* ---- the plain version: the words of a text, one after another, each followed by a
+ * zero byte, which no token of the vocabulary has ---- */
 
 struct text {
     uint8_t b[1 << 14];

@@ -165,9 +165,9 @@ struct slu_shard_format {
     int (*flush)(const void *state, unsigned file, const struct slu_buf *in,
                  struct slu_buf *out, struct slu_err *err);
     unsigned flush_files;
-    /* Bits of files whose encoded bytes do not go to the file: they wait, and `end` gets
-     * them in s->kept, rewound, for pieces of SLU_SHARD_KEPT bytes. At most one bit. Only
-     * for whole documents. */
+    /* For a file whose bit (1 << file) is in kept_files: its encoded bytes wait instead
+     * of going to the file. `end` gets them in s->kept, rewound, to read in pieces of
+     * SLU_SHARD_KEPT bytes. At most one bit, and only for whole documents. */
     unsigned kept_files;
     /* One call at a time; may be NULL: appends the bytes before the first sequence to
      * each file. */
@@ -273,9 +273,10 @@ struct slu_shards_cfg {
     bool compress_set;            /* --compress is given */
     int compress_level;           /* level of zstd; 0: not compressed */
     enum slu_shard_member member; /* for wds */
-    /* For mds: a sequence has an array of so many lengths of segments (fewer, if the
-     * bucket's sequences are shorter), filled with 0; padding at the end has none. 0: the
-     * arrays have the lengths of all segments. */
+    /* For mds: elements of each sequence's array of segment lengths (fewer, if the
+     * bucket's sequences are shorter). Unused elements are 0, and padding at the end of
+     * a sequence has no element. 0: each array has an element for each segment of its
+     * sequence. */
     uint64_t max_segments;
     const char *olmo_path;      /* NULL: dir */
     const char *olmo_tokenizer; /* for slu_olmo_tokenizer; NULL: from the header */
@@ -331,8 +332,9 @@ SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *sourc
 struct slu_shards_span {
     uint64_t first_shard; /* without meaning if n_seq is 0 */
     uint64_t n_seq;       /* of whole documents: shards, of which the set's last may be
-                       missing. Of buckets: sequences, in the bucket's order, from the first of
-                       first_shard on; a multiple of shard_sequences unless `last` */
+                       missing. Of buckets: sequences, in the bucket's order, from the
+                       first of first_shard on; a multiple of shard_sequences unless
+                       `last` */
     bool last;            /* the bucket has no later sequences, so its last shard may be
                        short. In later parts, which have none of this bucket, any
                        value */

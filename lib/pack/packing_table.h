@@ -34,9 +34,9 @@ struct slu_packing_row {
     double seconds; /* of solving: the only figure that varies between runs */
 };
 
-/* Fills row m with the figures of method m; the chosen method's row is of the plan to
- * apply, if any. p: planned, with plan_only. Leaves out methods that take much longer
- * than others, unless chosen. */
+/* Fills row m with the figures of method m; for the chosen method, those of the plan to
+ * apply, if there is one. p must be planned with plan_only. Leaves out methods that
+ * take much longer than the others, unless chosen. */
 SLU_MUST_USE int slu_packing_compare(const struct slu_packing *p,
                                      struct slu_packing_row row[SLU_PACK_METHODS],
                                      struct slu_err *err);

@@ -211,7 +211,8 @@ static int pack(struct slu_buf *out, struct slu_u128 key, const struct slu_batch
     rc = slu_seqrec_append(out, b, q, err);
     if (rc)
         return rc;
-    /* In place, as at is a multiple of 8: a copy of fields just stored is slow. */
+    /* Fields are set in place (`at` is a multiple of 8), because copying fields that
+     * were just stored is slow. */
     struct slu_rec *r = (void *)(out->data + at);
     r->key = key;
     r->n_byte = out->len - at - sizeof *r;

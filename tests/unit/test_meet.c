@@ -4,7 +4,7 @@
 #include "lib/flow/cells_private.h"
 #include "tables.h"
 
-/* A row that its part puts, and what is read of it: ordinals of all parts. */
+/* A row as its part puts it, and as it is read: with the ordinals of all parts. */
 struct met {
     uint64_t put[SLU_CELLS_MOST_WORDS], word[SLU_CELLS_MOST_WORDS];
     uint64_t part, cell;

@@ -17,8 +17,8 @@ static uint64_t rnd(uint64_t n)
     return (state >> 33) % n;
 }
 
-/* Tags nest, attributes are quoted, & begins an entity, nothing is a number that is
- * none, and no control character. */
+/* Checks that tags nest, attributes are quoted, each & begins an entity, and that there
+ * are no NaN, no infinity, no script and no control character. */
 static void check_xml(const struct slu_buf *b)
 {
     const char *stack[32], *p = (const char *)b->data, *end = p + b->len;

@@ -208,7 +208,8 @@ static int write_part(const struct job *j, uint64_t part, uint64_t budget,
     return rc;
 }
 
-/* Cells [from, from + n) of the rows: merged, poured, or as it may be. */
+/* Reads cells [from, from + n) of the rows. poured: whether the table must pour its
+ * files (1) or merge them (0); -1: either. */
 static int read_rows(const struct job *j, const struct slu_table_cfg *cfg,
                      uint64_t from, uint64_t n, uint64_t longest,
                      const struct item *sorted, int poured, struct slu_err *err)

@@ -183,7 +183,8 @@ static uint64_t draw(uint64_t *x)
     return *x >> 33;
 }
 
-/* Pieces of few letters, so that most come again, and of zeros; one of 30 is long. */
+/* Makes k pieces. Most are short and of the same few bytes, zeros among them, so that
+ * they repeat; one of 30 is long. */
 static size_t random_pieces(uint64_t *x, struct hot_batch *b, uint8_t **text, size_t k)
 {
     for (size_t i = 0; i < k; i++) {

@@ -237,7 +237,7 @@ static int plan(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc;
 }
 
-/* ---- the begin of scatter and gather ---- */
+/* ---- the beginning of scatter and gather ---- */
 
 /* Adds a lane with its plan for each domain of the file. */
 static int add_lanes(struct slu_packing *p, const struct slu_planfile *f,

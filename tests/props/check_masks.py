@@ -242,8 +242,11 @@ def in_stages(want, name, options):
     options = options + ["--work", "work"]
     for i in range(2):
         run("shuffle", "--stage", "scatter", *options, "--part", "%d/2" % i, "--ranges", "2", ["k.tks", "empty.tks"][i])
+    trained = 0
     for i in range(2):
-        run("shuffle", "--stage", "gather", *options, "--part", "%d/2" % i, "-o", "set3")
+        run("shuffle", "--stage", "gather", *options, "--part", "%d/2" % i, "-o", "set3", "--stats", "s.json")
+        trained += json.load(open("s.json")).get("loss_tokens", {"out": 0})["out"]
+    say(trained == sum(map(len, want.values())), name + " in stages: the books of gather have them")
     run("shuffle", "--stage", "finish", *options, "-o", "set3", "--stats", "s.json")
     same(name + " in stages", Book.of_set("set3"), want)
     say(digests("set") == digests("set3") != b"", name + " in stages: the same bytes")

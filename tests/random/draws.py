@@ -8,6 +8,7 @@ A word that begins with @ is spelled as the program has it, see SPELLED.
 SPELLED = {"@accept": ("--accept-mismatch", "-f")}
 FORMATS = ("wds", "olmo", "ds", "megatron", "mds", "litdata")
 LABELS = ("wds", "ds")
+MASKS = ("wds", "olmo", "mds", "litdata")
 DOCUMENTS = ("olmo", "ds", "megatron")
 
 
@@ -18,7 +19,7 @@ class Draw:
         self.rng, self.corpus = rng, corpus
         self.ids = corpus["kind"] in ("npy", "megatron", "ds", "mds")
         self.vocab, self.cut, self.label = not self.ids, False, False
-        self.domains = self.scores = False
+        self.domains = self.scores = self.masks = False
         self.groups = []
 
     def maybe(self, p, *group):
@@ -51,6 +52,7 @@ class Draw:
             self.scores = m(0.4, "--score-field", "meta.at.all.score" if deep else "score")
             if self.domains:
                 m(0.15, "--domain-default", "code")
+            self.masks = m(0.9 if self.corpus.get("spans") else 0.01, "--spans-field", "meta.at.all.spans" if deep else "spans")
         listed = m(0.07, "--files-from", "list", "--list-domains")
         if not m(0.1, "--domain-from", self.one("{}/*", "{}.jsonl*", "{}*")) and not listed:
             self.domains or m(0.2, "--domain", "web")
@@ -58,7 +60,7 @@ class Draw:
         self.vocab = not m(0.07, "--no-vocab")
         m(0.02, "--bos")
         m(0.15, "--no-eos")
-        m(0.1, "--special", "parse")
+        m(0.5 if self.masks else 0.1, "--special", "parse")
         m(0.1, "--sample", self.one("0", "0.5", "90%", "1"))
         m(0.06, "--max-tokens", self.one(0, 100, "5000", "100000"))
         m(0.1, "--holdout", self.one("0", "0.1", "0.5"), "--holdout-output", "{out}.held")
@@ -194,6 +196,7 @@ class Draw:
         if shards:
             documents = m(0.03 if self.cut else 0.9, "--documents")
             suits = DOCUMENTS if documents else [f for f in FORMATS if (f in LABELS) == self.label]
+            suits = [f for f in suits if not self.masks or f in MASKS] or suits
             shape = self.one(*(suits if self.rng.random() < 0.9 else FORMATS))
             self.groups.append(["--format", shape])
             m(0.6, "--shard-sequences", self.one(1, 4, 30, 1000)) or m(0.4, "--shard-size", self.one(1, 999, "20K", "1M", "16G"))

@@ -30,6 +30,7 @@ CODECS = {"gz": lambda b: gzip.compress(b, 1, mtime=0), "bz2": bz2.compress, "xz
 SUFFIX = {"zstd": "zst"}
 BAD = (b"not json", b'{"text": 5}', b'{"no": "text"}', b"[1, 2]", b'{"text": "\\ud800"}', b'{"text": "\xff\xfe"}', b'{"text": "a"',
        b'{"text": "x", "score": "high"}', b'{"text": null}', b"\x00")
+BAD_SPANS = (None, [], "[[0, 1]]", [[1, 0]], [[0, 10**9]], [[0, 2**64]], [0, 1], [[0.5, 1]])
 
 
 def draw(rng):
@@ -42,6 +43,7 @@ def draw(rng):
         c.update(kind="jsonl", shape="wide", codec=None)
     if c["kind"] in IDS:
         c["bytes"] = min(c["bytes"], 300000)
+    c["spans"] = c["kind"] == "jsonl" and rng.random() < 0.25
     return c
 
 
@@ -91,9 +93,22 @@ def texts(rng, shape, n_byte):
         n += sum(map(len, w)) + len(w) + 20
 
 
-def record(rng, number, text, bad, nested):
+def spans(rng, text):
+    """Ranges of characters: apart, side by side, empty, within each other, the whole text, none."""
+    at = [rng.randrange(len(text) + 1) for _ in range(2 * rng.choice((0, 1, 1, 2, 5)))]
+    if rng.random() < 0.5:
+        at.sort()
+    out = [sorted(at[i:i + 2]) for i in range(0, len(at), 2)]
+    return out + [[0, len(text)]] * (rng.random() < 0.2)
+
+
+def record(rng, number, text, bad, nested, trained=False):
     """A JSON record. A score may be missing, but not in all; another field is in bad records alone."""
+    if trained and rng.random() < 0.5:
+        text = text.replace(" ", "<|endoftext|>", 2)
     d = {"text": text}
+    if trained:
+        d["spans"] = rng.choice(BAD_SPANS) if bad and rng.random() < 0.05 else spans(rng, text)
     if not bad or rng.random() < 0.95:
         d["domain"] = rng.choice(("web", "web", "web", "code", "code", "ünï", ""))
     if not bad or rng.random() < 0.95:
@@ -103,7 +118,7 @@ def record(rng, number, text, bad, nested):
     if number < 3 and d.get("score") is None:
         d["score"] = number
     if nested:
-        d["meta"] = {"id": d.get("id"), "at.all": {k: d[k] for k in ("domain", "score") if k in d}}
+        d["meta"] = {"id": d.get("id"), "at.all": {k: d[k] for k in ("domain", "score", "spans") if k in d}}
     keys = sorted(d)
     rng.shuffle(keys)
     return json.dumps({k: d[k] for k in keys}, ensure_ascii=rng.random() < 0.5).encode()
@@ -112,7 +127,7 @@ def record(rng, number, text, bad, nested):
 def jsonl(rng, c, docs):
     lines = []
     for i, t in enumerate(docs):
-        lines.append(record(rng, i, t, c["bad"], c["nested"]))
+        lines.append(record(rng, i, t, c["bad"], c["nested"], c.get("spans")))
         if c["bad"] and rng.random() < 0.02:
             lines.append(rng.choice(BAD))
         elif rng.random() < 0.005:

@@ -185,7 +185,7 @@ class Parts(Way):
 
     def balance(self, k, sums):
         """What goes into the work folder comes out of it, and all stages together have the books of one run."""
-        for what in ("tokens", "sequences"):
+        for what in {"tokens", "sequences", "loss_tokens"} & set(self.j.base.books[k]):
             rows = [b[what] for b in sums.values() if what in b]
             total = {key: sum(r.get(key, 0) for r in rows) for key in ("out", "from_work", "to_work")}
             if total["out"] != self.j.base.books[k][what]["out"] or total["from_work"] != total["to_work"]:

@@ -158,7 +158,7 @@ class Job:
         with open(path) as f:
             s = json.load(f)
         out = {}
-        for what in ("tokens", "sequences", "documents"):
+        for what in ("tokens", "sequences", "documents", "loss_tokens"):
             if what not in s:
                 continue
             b = s[what]

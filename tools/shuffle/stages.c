@@ -321,6 +321,7 @@ static int write_all(void *job, struct slu_err *err)
     const struct opts *o = j->ctx->opts;
 
     cli_timing(j->ctx, "write");
+    j->ctx->ledger.masks |= j->header->masks;
     j->in = j->flow.books.in;
     j->input_id = j->flow.books.stream;
     return cli_flow_is(j->ctx, "finish") ? finish(j, err)

@@ -1,22 +1,19 @@
 /* olmo_read.c - reads back the files of ids for OLMo-core that sluice writes: the ids,
  * rows that cover all ids but padding, and masks. Of whole documents, a row is a
  * sequence. */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "formats/ids/raw_file.h"
+#include "formats/ids/tokens_private.h"
 #include "formats/shards/shardset.h"
-#include "lib/base/io.h"
-#include "lib/base/le.h"
 #include "olmo_rows.h"
 
 struct olmo {
-    int fd, mask_fd;          /* -1: not open */
-    const char *path;         /* of the ids, for messages; borrowed */
-    uint64_t n_id, n_seq, at; /* ids of a sequence, 0 of whole documents; number of
+    struct slu_raw *ids, *marks; /* marks NULL: no masks */
+    const char *path;            /* of the ids, for messages; borrowed */
+    uint64_t n_id, n_seq, at;    /* ids of a sequence, 0 of whole documents; number of
                                  sequences; the next one */
-    uint64_t n_tok, at_tok;   /* ids in the file; ids read */
+    uint64_t n_tok, at_tok;      /* ids in the file; ids read */
     unsigned tok_bytes;
     struct slu_olmo_rows *rows;
     struct slu_olmo_row row; /* the next row, if have_row */
@@ -29,10 +26,8 @@ static void olmo_close(void *state)
     struct olmo *o = state;
     if (!o)
         return;
-    if (o->fd >= 0)
-        close(o->fd);
-    if (o->mask_fd >= 0)
-        close(o->mask_fd);
+    slu_raw_free(o->ids);
+    slu_raw_free(o->marks);
     slu_buf_release(&o->mask);
     slu_olmo_rows_close(o->rows);
     free(o);
@@ -47,20 +42,20 @@ static int next_row(struct olmo *o, struct slu_err *err)
 
 /* Opens a file that has `width` bytes for each id; the first of whole documents says
  * how many. */
-static int open_file(int *fd, const char *path, struct olmo *o, unsigned width,
-                     struct slu_err *err)
+static int open_file(struct slu_raw **raw, const char *path, struct olmo *o,
+                     unsigned width, struct slu_err *err)
 {
-    struct stat st;
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd < 0 || fstat(*fd, &st))
-        return slu_fail_errno(err, "%s: cannot be opened", path);
+    int rc = slu_raw_open(raw, path, false, NULL, err);
+    if (rc)
+        return slu_err_at(err, "%s", path);
+    const uint64_t n_byte = slu_raw_stored(*raw);
     if (!o->n_id && !o->n_tok)
-        o->n_tok = (uint64_t)st.st_size / width;
-    if (o->n_tok <= UINT64_MAX / width && (uint64_t)st.st_size == o->n_tok * width)
+        o->n_tok = n_byte / width;
+    if (o->n_tok <= UINT64_MAX / width && n_byte == o->n_tok * width)
         return SLU_OK;
-    return slu_fail(
-        err, SLU_E_TRUNCATED, "%s: has %llu bytes; %llu ids of %u bytes were expected",
-        path, (unsigned long long)st.st_size, (unsigned long long)o->n_tok, width);
+    return slu_fail(err, SLU_E_TRUNCATED,
+                    "%s: has %llu bytes; %llu ids of %u bytes were expected", path,
+                    (unsigned long long)n_byte, (unsigned long long)o->n_tok, width);
 }
 
 static int olmo_open(void **state, const char *const *path,
@@ -71,21 +66,17 @@ static int olmo_open(void **state, const char *const *path,
     *state = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    *o = (struct olmo){.fd = -1,
-                       .mask_fd = -1,
-                       .path = path[0],
-                       .n_id = b->n_id,
-                       .n_seq = n_seq,
-                       .tok_bytes = b->tok_bytes};
+    *o = (struct olmo){
+        .path = path[0], .n_id = b->n_id, .n_seq = n_seq, .tok_bytes = b->tok_bytes};
     int rc = SLU_OK;
     if (__builtin_mul_overflow(n_seq, b->n_id, &o->n_tok))
         rc =
             slu_fail(err, SLU_E_TRUNCATED, "%s: %llu sequences of %llu ids are missing",
                      path[0], (unsigned long long)n_seq, (unsigned long long)b->n_id);
     if (!rc)
-        rc = open_file(&o->fd, path[0], o, b->tok_bytes, err);
+        rc = open_file(&o->ids, path[0], o, b->tok_bytes, err);
     if (!rc && b->masks)
-        rc = open_file(&o->mask_fd, path[2], o, 1, err);
+        rc = open_file(&o->marks, path[2], o, 1, err);
     if (!rc)
         rc = slu_olmo_rows_open(&o->rows, path[1], o->n_tok, err);
     if (!rc)
@@ -127,7 +118,7 @@ static int read_mask(struct olmo *o, uint32_t *id, uint64_t n_id, struct slu_err
     slu_buf_clear(&o->mask);
     int rc = slu_buf_reserve(&o->mask, n_id, err);
     if (!rc)
-        rc = slu_pread_full(o->mask_fd, o->mask.data, n_id, o->at_tok, err);
+        rc = slu_raw_take(o->marks, o->mask.data, n_id, err);
     for (uint64_t i = 0; !rc && i < n_id; i++) {
         if (o->mask.data[i] > 1)
             return slu_fail(
@@ -173,20 +164,17 @@ static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
         return end(o, err);
     int rc = n_id ? check_rows(o, err) : document(o, &n_id, err);
     slu_buf_clear(ids);
-    if (!rc)
+    if (!rc && o->marks)
         rc = slu_buf_reserve(ids, n_id * 4, err);
     if (!rc)
-        rc = slu_pread_full(o->fd, ids->data, n_id * o->tok_bytes,
-                            o->at_tok * o->tok_bytes, err);
+        rc = slu_raw_append(o->ids, ids, n_id * o->tok_bytes, err);
     if (rc)
         return rc;
-    uint32_t *to = (uint32_t *)(void *)ids->data;
-    for (size_t i = n_id; i-- > 0;) /* from the end, because ids widen in place */
-        to[i] = o->tok_bytes == 2 ? slu_le16(ids->data + 2 * i)
-                                  : slu_le32(ids->data + 4 * i);
-    ids->len = n_id * 4;
-    if (o->mask_fd >= 0)
-        rc = read_mask(o, to, n_id, err);
+    if (o->marks) {
+        slu_ids_convert(ids->data, n_id, o->tok_bytes, 4);
+        ids->len = n_id * 4;
+        rc = read_mask(o, (uint32_t *)(void *)ids->data, n_id, err);
+    }
     o->at_tok += n_id;
     o->at++;
     return rc;
@@ -195,6 +183,7 @@ static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
 const struct slu_shard_layout slu_shard_layout_olmo = {
     .format = "olmo",
     .masks = true,
+    .narrow = true,
     .open = olmo_open,
     .next = olmo_next,
     .close = olmo_close,

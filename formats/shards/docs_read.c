@@ -160,17 +160,20 @@ static int shard_next(void *state, struct slu_buf *ids, struct slu_err *err)
             return slu_err_at(err, "%s", s->path);
     }
     if (!rc)
-        rc = slu_buf_reserve(ids, n_id * (4 - bytes), err);
-    if (!rc)
-        rc = slu_ids_take(ids->data, n_id, s->file.type, 4, UINT64_C(1) << 32, s->path,
-                          s->at_tok, err);
-    ids->len = n_id * 4;
+        rc = slu_ids_take(ids->data, n_id, s->file.type, bytes, UINT64_C(1) << 32,
+                          s->path, s->at_tok, err);
     s->at_tok += n_id;
     s->seq++;
     return rc;
 }
 
-const struct slu_shard_layout slu_shard_layout_ds = {
-    .format = "ds", .open = ds_open, .next = shard_next, .close = shard_close};
-const struct slu_shard_layout slu_shard_layout_megatron = {
-    .format = "megatron", .open = mg_open, .next = shard_next, .close = shard_close};
+const struct slu_shard_layout slu_shard_layout_ds = {.format = "ds",
+                                                     .narrow = true,
+                                                     .open = ds_open,
+                                                     .next = shard_next,
+                                                     .close = shard_close};
+const struct slu_shard_layout slu_shard_layout_megatron = {.format = "megatron",
+                                                           .narrow = true,
+                                                           .open = mg_open,
+                                                           .next = shard_next,
+                                                           .close = shard_close};

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/ids/tokens_private.h"
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
 #include "lib/decompose/decompose.h"
@@ -233,6 +234,7 @@ static int open_shard(struct slu_shardset *s, struct slu_err *err)
     }
     s->n_here = 0;
     b->pub.n_shard++;
+    s->id_bytes = s->layout->narrow && !s->masks ? b->pub.id_bytes : 4;
     int rc = s->layout->open(&s->state, p, &b->pub, s->n_expected, err);
     return rc ? slu_err_at(err, "%s/%s", s->dir, s->shard) : SLU_OK;
 }
@@ -318,27 +320,33 @@ static void close_bucket(struct slu_shardset *s)
     s->segments = NULL;
 }
 
-/* Converts ids to the stream's width, and checks them against the vocabulary size. */
-static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
+/* Names the first of n ids that is not in the vocabulary. */
+static int not_in_vocabulary(const struct slu_shardset *s, size_t n,
+                             struct slu_err *err)
 {
-    size_t n = s->ids.len / 4;
+    const void *ids = s->ids.data;
+    uint32_t id = 0;
+    for (size_t i = 0; i < n && id < s->header.vocab_size; i++)
+        id = s->id_bytes == 2
+                 ? ((const uint16_t *)ids)[i]
+                 : ((const uint32_t *)ids)[i] & (s->masks ? ~SLU_TRAINED : UINT32_MAX);
+    return slu_fail(err, SLU_E_FORMAT, "%s/%s: id %u is not in the vocabulary", s->dir,
+                    s->shard, id);
+}
+
+/* Checks ids against the vocabulary size, and converts them to the stream's width. */
+static int narrow(struct slu_shardset *s, struct slu_err *err)
+{
+    const size_t n = s->ids.len / s->id_bytes;
+    uint64_t most = 0;
     const uint32_t *id = (const uint32_t *)(const void *)s->ids.data;
-    const uint32_t plain = s->masks ? ~SLU_TRAINED : UINT32_MAX;
-    for (size_t i = 0; i < n; i++)
-        if ((id[i] & plain) >= s->header.vocab_size)
-            return slu_fail(err, SLU_E_FORMAT, "%s/%s: id %u is not in the vocabulary",
-                            s->dir, s->shard, id[i] & plain);
-    *tok = id;
-    if (s->header.tok_bytes == 4)
-        return SLU_OK;
-    slu_buf_clear(&s->narrow);
-    int rc = slu_buf_reserve(&s->narrow, 2 * n + 2, err);
-    if (rc)
-        return rc;
-    uint16_t *out = (uint16_t *)(void *)s->narrow.data;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (uint16_t)id[i];
-    *tok = out;
+    if (!s->masks)
+        most = slu_ids_largest(s->ids.data, n, s->id_bytes);
+    for (size_t i = 0; i < n && s->masks; i++)
+        most = (id[i] & ~SLU_TRAINED) > most ? id[i] & ~SLU_TRAINED : most;
+    if (n && most >= s->header.vocab_size)
+        return not_in_vocabulary(s, n, err);
+    slu_ids_convert(s->ids.data, n, s->id_bytes, s->header.tok_bytes);
     return SLU_OK;
 }
 
@@ -376,26 +384,25 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
     struct slu_shardset_bucket *k = &s->bucket[s->at];
     for (size_t i = 0; i < s->rows.n_seq; i++) {
         const struct slu_seq *q = &s->rows.seq[i];
-        const void *tok = NULL;
         int rc = next_ids(s, err);
         if (rc == SLU_EOF)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s/%s: fewer sequences than segments/%s.tks has", s->dir,
                             k->pub.name, k->pub.name);
-        if (!rc && s->ids.len / 4 != q->len_tok)
+        if (!rc && s->ids.len / s->id_bytes != q->len_tok)
             rc = slu_fail(err, SLU_E_FORMAT,
                           "%s/%s: sequence %llu has %zu ids, its segments have %llu",
                           s->dir, s->shard, (unsigned long long)s->n_here - 1,
-                          s->ids.len / 4, (unsigned long long)q->len_tok);
+                          s->ids.len / s->id_bytes, (unsigned long long)q->len_tok);
         if (!rc && s->masks && s->layout->no_first)
             mark_first(s, q);
         if (!rc && s->masks)
             rc = check_marks(s, q, err);
         if (!rc)
-            rc = narrow(s, &tok, err);
+            rc = narrow(s, err);
         if (!rc)
-            rc = slu_batch_add(b, tok, q->len_tok, &s->rows.seg[q->seg_off], q->n_seg,
-                               s->rows.str.data, err);
+            rc = slu_batch_add(b, s->ids.data, q->len_tok, &s->rows.seg[q->seg_off],
+                               q->n_seg, s->rows.str.data, err);
         if (rc)
             return rc;
         k->pub.n_seq++;
@@ -490,7 +497,6 @@ void slu_shardset_free(struct slu_shardset *s)
     slu_header_release(&s->header);
     slu_json_free(s->report);
     slu_buf_release(&s->ids);
-    slu_buf_release(&s->narrow);
     free(s->dir);
     free(s);
 }

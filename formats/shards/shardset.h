@@ -35,7 +35,9 @@ struct slu_shard_layout {
                    compares the marks with those of the segments */
     bool no_first; /* the shards do not say whether a segment's first token is trained
                       on: the caller takes its mark from the segments */
-    /* Replaces ids (u32 native) by those of the next sequence; SLU_EOF at the end. */
+    bool narrow;   /* `next` gives ids of b->id_bytes, or with b->masks of 4 bytes */
+    /* Replaces ids (native, of 4 bytes) by those of the next sequence; SLU_EOF at the
+     * end. */
     int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);
 };

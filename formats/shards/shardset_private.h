@@ -42,8 +42,9 @@ struct slu_shardset {
     char shard[300]; /* first file of the current shard, in DIR */
     void *state;     /* state of the layout; NULL: no shard is open */
     uint64_t n_here, n_expected;
+    unsigned id_bytes; /* of an id that the layout gives */
     struct slu_batch rows;
-    struct slu_buf ids, narrow;
+    struct slu_buf ids;
 };
 
 /* Sets and returns SLU_E_TRUNCATED: the set is incomplete; `what` says in what

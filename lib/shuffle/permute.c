@@ -129,7 +129,6 @@ int slu_permute_new(struct slu_permute **out, const struct slu_permute_cfg *cfg,
         return slu_fail_nomem(err, sizeof *p);
     p->cfg = *cfg;
     p->room = cfg->max_tokens;
-    p->lends = true;
     slu_seqrec_init(&p->rec);
     p->tmpdir = strdup(cfg->tmpdir);
     int rc = p->tmpdir ? make(p, err) : slu_fail_nomem(err, 1);
@@ -478,7 +477,7 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
             break;
         if (!within(p, key, len_tok))
             continue;
-        if (!rec->len && !*loan && p->lends)
+        if (!rec->len && !*loan)
             *loan = slu_sorter_hold(p->sorter);
         rc = append(rec, at, n, *loan, err);
         if (rc)
@@ -571,9 +570,7 @@ int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
 {
     struct slu_arena *loan;
 
-    p->lends = false;
     int rc = slu_permute_borrow(p, &p->fetched, &loan, n_tok, err);
-    p->lends = true;
     slu_batch_clear(b);
-    return rc ? rc : slu_permute_open_loan(p, &p->fetched, NULL, b, err);
+    return rc ? rc : slu_permute_open_loan(p, &p->fetched, loan, b, err);
 }

@@ -20,7 +20,6 @@ struct slu_permute {
     uint64_t out_tok;       /* fetched so far */
     uint64_t borrowed_byte; /* slu_permute_borrowed */
     bool stopped;           /* max_tokens was reached */
-    bool lends;             /* records are not copied if the sorter can hold them */
     double dense;           /* see note_dense in permute.c */
 
     /* SLU_ORDER_KEEP: */

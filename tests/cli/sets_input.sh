@@ -72,6 +72,15 @@ cp -r one bad
 printf '\1' | dd of=bad/documents/shard-0000000.bin bs=1 seek=76 conv=notrunc 2>/dev/null
 status "a damaged set" 1 shuffle -q --order keep -o no.tks bad
 check "is seen by its sums" grep -q "the set is damaged" err
+for format in megatron olmo; do
+    rm -rf bad
+    shuffle -q --documents --order keep --format $format -o bad c.tks
+    for f in bad/documents/*.bin bad/documents/*.npy; do
+        [ ! -e "$f" ] || printf '\376\377' | dd of="$f" bs=1 seek=76 conv=notrunc 2>/dev/null
+    done
+    status "$format: an id above all" 1 shuffle -q --order keep -o no.tks bad
+    check "$format: is named" grep -q "id 65534 is not in the vocabulary" err
+done
 tokenize -q c.jsonl | shuffle -q --documents --format megatron -o other
 status "a set of another tokenizer" 1 shuffle -q --order keep -o no.tks one other
 check "is named" grep -q "other: made with another tokenizer" err

@@ -69,6 +69,7 @@ static int rename_all(struct sets *x, struct slu_batch *b, struct slu_err *err)
             const char *name = slu_names_source(from, g->source);
             was = g->source;
             rc = source_number(x, was, name ? name : "", &is, err);
+            b->sum_valid &= is == was; /* the trace checksum has the sources */
         }
         if (g->source != SLU_PADDING)
             g->source = is;

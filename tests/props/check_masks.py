@@ -266,6 +266,7 @@ def to_set(want, format, *more):
     say(balanced("s.json"), name + ": the books have them")
     same(name + ": the segments", Book(*glob.glob("set/segments/*.tks")), want)
     run("inspect", "--verify", "set")
+    step(name + ", and the set as an input", want, "shuffle", "--input-format", "set", "set", "-f")
     run("shuffle", *options, "--last", "drop", "--shard-sequences", 64, "-o", "set2", "k.tks", "--stats", "s.json")
     same(name + " --last drop", Book.of_set("set2"), want, exactly=False)
     say(balanced("s.json"), name + " --last drop: the books have them")
@@ -282,6 +283,27 @@ def to_set(want, format, *more):
         open(path, "wb").write(byte)
         say("token %d" % (777 % 512) in run("inspect", "--records", "set2", fails=True), "shards are compared with segments")
     subprocess.run(["rm", "-rf", "work", "set", "set2", "set3"], check=True)
+
+
+def sets_as_inputs(both):
+    """Sets of two formats joined, in a third one, mixed, in stages, and in the other programs."""
+    for name, format in (("a", "olmo"), ("c", "litdata")):
+        run("pack", "--length", 512, name + ".tks", "-o", "k.tks", "-f")
+        run("shuffle", "--format", format, "-o", name + ".set", "k.tks")
+    sets = ["--input-format", "set", "-f", "a.set", "c.set"]
+    run("shuffle", "--format", "mds", *sets, "-o", "to.set", "--stats", "s.json")
+    same("two sets, in another format", Book.of_set("to.set"), both)
+    say(balanced("s.json"), "two sets, in another format: the books have them")
+    run("inspect", "--verify", "to.set")
+    step("two sets, mixed", both, "shuffle", "--mix-by", "input", "--mix", "a.set=0.3,c.set=0.7", "--max-tokens", 80000, *sets,
+         exactly=False)
+    step("two sets, packed", both, "pack", "--length", 128, *sets)
+    step("two sets, cut", both, "decompose", "--min", 8, "--max", 64, "--accept-mismatch", *sets)
+    step("two sets, without duplicates", both, "dedup", "--exact", *sets, exactly=False)
+    run("shuffle", "--stage", "scatter", "--work", "work", "--part", "0/1", "--ranges", 1, *sets)
+    run("shuffle", "--stage", "gather", "--work", "work", "--part", "0/1", "-f", "-o", "out.tks", "--stats", "s.json")
+    same("two sets, in stages", Book("out.tks"), both)
+    subprocess.run(["rm", "-rf", "work", "a.set", "c.set", "to.set"], check=True)
 
 
 def main():
@@ -350,6 +372,9 @@ def main():
     run("shuffle", "--sample", 0, "k.tks", "-o", "empty.tks")
     for options in SETS:
         to_set(want, *options)
+    others = make("c.jsonl", N // 4, rng)
+    run("tokenize", *tok, "--spans-field", "spans", "c.jsonl", "-o", "c.tks")
+    sets_as_inputs({**want, **others})
     run("shuffle", "--documents", "--format", "olmo", "-o", "set", "a.tks", "--stats", "s.json")
     same("shuffle --documents --format olmo", Book.of_set("set"), want)
     say(balanced("s.json"), "shuffle --documents --format olmo: the books have them")

@@ -61,7 +61,11 @@ same "two sources of number 0, and the first again: two in all" '["c.jsonl", "d.
     "$(inspect --records joined.tks >r.json; "$PYTHON" -c 'import json
 s = {(g["source_number"], g["source"]) for line in open("r.json") for g in json.loads(line)["segments"]}
 print(json.dumps(sorted(n for _, n in s)))')"
-status "read by a program that hands on what it read" 0 dedup -q --exact one d.set -o kept.tks
+for f in x y; do
+    printf 'text of %s' $f >$f.txt
+    tokenize -q -t bytes $f.txt | shuffle -q --documents --format ds -o $f.set
+done
+status "read by a program that hands on what it read" 0 dedup -q --exact x.set y.set -o kept.tks
 status "whose stream is verified" 0 inspect --verify kept.tks
 shuffle -q --documents --mix one=0.5,d.set=0.5 --mix-by input --format megatron -o mixed one d.set
 check "sets are mixed by their paths" shell 'inspect --records mixed | grep -o "\"source\":\"[cd].jsonl\"" | sort | uniq -c |

@@ -144,18 +144,18 @@ static int check_size(struct slu_docs_file *f, struct ds *x, uint64_t n_byte,
     f->n_tok = slu_le64(last);
     unsigned bytes = m->there ? m->bytes : f->n_tok && n_byte / 4 >= f->n_tok ? 4 : 2;
     if (f->n_tok > INT64_MAX / bytes || f->n_tok * bytes != n_byte)
-        return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: its last document ends at id %llu, and %s has %llu "
-                        "bytes, not %s for each: one of them was cut, or is another's",
-                        x->name, (unsigned long long)f->n_tok, f->ids,
-                        (unsigned long long)n_byte,
-                        !m->there    ? "two or four"
-                        : bytes == 2 ? "two"
-                                     : "four");
+        return slu_fail(
+            err, SLU_E_TRUNCATED,
+            "%s: its last document ends at id %llu, and %s has %llu "
+            "bytes, not %s for each: one of them was cut, or belongs to another file",
+            x->name, (unsigned long long)f->n_tok, f->ids, (unsigned long long)n_byte,
+            !m->there    ? "two or four"
+            : bytes == 2 ? "two"
+                         : "four");
     if (m->there && m->n_tok != f->n_tok)
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: ends at id %llu, %s.metadata says %llu ids: one of them "
-                        "was cut, or is another's",
+                        "was cut, or belongs to another file",
                         x->name, (unsigned long long)f->n_tok, f->ids,
                         (unsigned long long)m->n_tok);
     f->type = bytes == 2 ? SLU_ID_U16 : SLU_ID_U32;

@@ -126,10 +126,10 @@ static int check_report(const struct slu_shardset *s, struct slu_err *err)
     if (!rc)
         rc = slu_read_whole(&t, path, UINT64_C(1) << 32, err);
     if (!rc && !slu_seal_is(t.data, t.len, SLU_REPORT_SEAL))
-        rc = slu_fail(
-            err, SLU_E_CHECKSUM,
-            "%s: was changed: its xxh3_64 differs from that of the bytes before it",
-            path);
+        rc = slu_fail(err, SLU_E_CHECKSUM,
+                      "%s: was changed: the xxh3_64 at its end is not that of the "
+                      "bytes before it",
+                      path);
     slu_buf_release(&t);
     return rc;
 }

@@ -16,7 +16,7 @@ static const struct slu_codec *const codecs[] = {
 
 struct slu_bytes {
     char *path; /* for messages */
-    struct slu_raw raw;
+    struct slu_stored_bytes raw;
     bool regular;
     const struct slu_codec *codec; /* NULL: plain */
     void *state;
@@ -26,19 +26,19 @@ struct slu_bytes {
     struct slu_err fault; /* the first error */
 };
 
-int slu_raw_fill(struct slu_raw *r, struct slu_err *err)
+int slu_stored_fill(struct slu_stored_bytes *r, struct slu_err *err)
 {
     size_t left = r->end - r->pos, got;
     memmove(r->buf, r->buf + r->pos, left);
     r->pos = 0;
     r->end = left;
-    int rc = slu_read_or_quit(r->fd, r->quit_fd, r->buf + left, SLU_RAW_BYTES - left,
+    int rc = slu_read_or_quit(r->fd, r->quit_fd, r->buf + left, SLU_STORED_BYTES - left,
                               &got, err);
     if (rc)
         return rc;
     r->end += got;
     r->off += got;
-    r->eof = r->end < SLU_RAW_BYTES;
+    r->eof = r->end < SLU_STORED_BYTES;
     return SLU_OK;
 }
 
@@ -85,7 +85,7 @@ static int choose_codec(struct slu_bytes *b, uint64_t mem_byte, struct slu_err *
     size_t len;
     const struct slu_codec *want = promised(b->path, &len);
 
-    int rc = slu_raw_fill(&b->raw, err);
+    int rc = slu_stored_fill(&b->raw, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < N_CODEC && !b->codec; i++)
@@ -112,9 +112,9 @@ int slu_bytes_open(struct slu_bytes **out, const char *path, uint64_t mem_byte,
         return slu_fail_nomem(err, sizeof *b);
     b->raw.fd = -1;
     b->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
-    b->raw.buf = malloc(SLU_RAW_BYTES);
+    b->raw.buf = malloc(SLU_STORED_BYTES);
     if (!b->path || !b->raw.buf) {
-        rc = slu_fail_nomem(err, SLU_RAW_BYTES);
+        rc = slu_fail_nomem(err, SLU_STORED_BYTES);
         goto out;
     }
     b->raw.fd = strcmp(path, "-") == 0 ? fcntl(0, F_DUPFD_CLOEXEC, 3)
@@ -144,12 +144,12 @@ out:
 
 /* Reads a file without compression. Large reads bypass the buffer. A block is a large
  * read, even without the bytes carried over from the one before (in_jsonl.c). */
-static int read_plain(struct slu_raw *r, uint8_t *p, size_t n, size_t *got,
+static int read_plain(struct slu_stored_bytes *r, uint8_t *p, size_t n, size_t *got,
                       struct slu_err *err)
 {
     int rc = SLU_OK;
     if (r->pos == r->end && !r->eof) {
-        if (n >= SLU_RAW_BYTES / 4) {
+        if (n >= SLU_STORED_BYTES / 4) {
             rc = slu_read_or_quit(r->fd, r->quit_fd, p, n, got, err);
             if (rc)
                 return rc;
@@ -157,7 +157,7 @@ static int read_plain(struct slu_raw *r, uint8_t *p, size_t n, size_t *got,
             r->eof = *got < n;
             return SLU_OK;
         }
-        rc = slu_raw_fill(r, err);
+        rc = slu_stored_fill(r, err);
     }
     if (n > r->end - r->pos)
         n = r->end - r->pos;
@@ -226,7 +226,7 @@ uint64_t slu_bytes_tell(const struct slu_bytes *b)
 
 uint64_t slu_bytes_stored(const struct slu_bytes *b)
 {
-    return slu_raw_tell(&b->raw);
+    return slu_stored_tell(&b->raw);
 }
 
 const char *slu_bytes_codec(const struct slu_bytes *b)

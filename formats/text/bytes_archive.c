@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct filter {
-    struct slu_raw *raw;
+    struct slu_stored_bytes *raw;
     struct archive *a;
     const char *name;
     struct slu_err io; /* an error of the file */
@@ -22,8 +22,8 @@ struct filter {
 static la_ssize_t give(struct archive *a, void *ctx, const void **p)
 {
     struct filter *f = ctx;
-    struct slu_raw *r = f->raw;
-    if (r->pos == r->end && !r->eof && slu_raw_fill(r, &f->io) != SLU_OK) {
+    struct slu_stored_bytes *r = f->raw;
+    if (r->pos == r->end && !r->eof && slu_stored_fill(r, &f->io) != SLU_OK) {
         archive_set_error(a, f->io.sys_errno, "%s", f->io.msg);
         return ARCHIVE_FATAL;
     }
@@ -42,7 +42,7 @@ static int filter_fail(struct filter *f, struct slu_err *err)
         return f->io.code;
     }
     int64_t taken = archive_filter_bytes(f->a, -1); /* -1 before the first byte */
-    uint64_t at = taken < 0 ? slu_raw_tell(f->raw) : (uint64_t)taken;
+    uint64_t at = taken < 0 ? slu_stored_tell(f->raw) : (uint64_t)taken;
     const char *why = archive_error_string(f->a);
     if (f->dry)
         return slu_fail_at(err, SLU_E_TRUNCATED, at,
@@ -59,7 +59,7 @@ static void filter_close(void *state)
     free(f);
 }
 
-static int filter_open(void **state, struct slu_raw *r, const char *name,
+static int filter_open(void **state, struct slu_stored_bytes *r, const char *name,
                        int (*support)(struct archive *), struct slu_err *err)
 {
     struct archive_entry *e;
@@ -130,7 +130,7 @@ static int filter_read(void *state, uint8_t *p, size_t n, size_t *got,
         return SLU_OK;
     }
     if (f->raw->pos == f->raw->end && !f->raw->eof) {
-        int rc = slu_raw_fill(f->raw, err); /* the file may end here */
+        int rc = slu_stored_fill(f->raw, err); /* the file may end here */
         if (rc)
             return rc;
     }
@@ -147,14 +147,14 @@ static bool lz4_matches(const uint8_t *p, size_t n)
     return n >= 4 && memcmp(p, "\x04\x22\x4d\x18", 4) == 0;
 }
 
-static int bzip2_open(void **state, struct slu_raw *r, uint64_t mem_byte,
+static int bzip2_open(void **state, struct slu_stored_bytes *r, uint64_t mem_byte,
                       struct slu_err *err)
 {
     (void)mem_byte;
     return filter_open(state, r, "bzip2", archive_read_support_filter_bzip2, err);
 }
 
-static int lz4_open(void **state, struct slu_raw *r, uint64_t mem_byte,
+static int lz4_open(void **state, struct slu_stored_bytes *r, uint64_t mem_byte,
                     struct slu_err *err)
 {
     (void)mem_byte;

@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 struct gzip {
-    struct slu_raw *raw;
+    struct slu_stored_bytes *raw;
     z_stream z;
     bool between; /* after a member's end, before the next one */
     bool ended;
@@ -17,7 +17,7 @@ static bool matches(const uint8_t *p, size_t n)
     return n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
 
-static int gzip_open(void **state, struct slu_raw *r, uint64_t mem_byte,
+static int gzip_open(void **state, struct slu_stored_bytes *r, uint64_t mem_byte,
                      struct slu_err *err)
 {
     (void)mem_byte;
@@ -37,11 +37,11 @@ static int gzip_open(void **state, struct slu_raw *r, uint64_t mem_byte,
  * padding, which gzip ignores too) and then the end. */
 static int next_member(struct gzip *g, struct slu_err *err)
 {
-    struct slu_raw *r = g->raw;
+    struct slu_stored_bytes *r = g->raw;
     bool padding = false;
     for (;;) {
         if (r->end - r->pos < 3 && !r->eof) {
-            int rc = slu_raw_fill(r, err);
+            int rc = slu_stored_fill(r, err);
             if (rc)
                 return rc;
         }
@@ -55,10 +55,10 @@ static int next_member(struct gzip *g, struct slu_err *err)
         r->pos++;
     }
     if (padding || !matches(r->buf + r->pos, r->end - r->pos))
-        return slu_fail_at(err, SLU_E_FORMAT, slu_raw_tell(r),
+        return slu_fail_at(err, SLU_E_FORMAT, slu_stored_tell(r),
                            "stored byte %llu: something other than gzip data after the "
                            "end of the gzip data",
-                           (unsigned long long)slu_raw_tell(r));
+                           (unsigned long long)slu_stored_tell(r));
     g->between = false;
     return inflateReset(&g->z) == Z_OK ? SLU_OK : slu_fail_nomem(err, 1 << 16);
 }
@@ -67,17 +67,17 @@ static int gzip_read(void *state, uint8_t *p, size_t n, size_t *got,
                      struct slu_err *err)
 {
     struct gzip *g = state;
-    struct slu_raw *r = g->raw;
+    struct slu_stored_bytes *r = g->raw;
     uInt room = n > (1u << 30) ? 1u << 30 : (uInt)n;
 
     *got = 0;
     while (!g->ended && *got == 0) {
         int rc = g->between ? next_member(g, err) : SLU_OK;
         if (!rc && !g->ended && r->pos == r->end && !r->eof)
-            rc = slu_raw_fill(r, err);
+            rc = slu_stored_fill(r, err);
         if (rc || g->ended)
             return rc;
-        uint64_t at = slu_raw_tell(r);
+        uint64_t at = slu_stored_tell(r);
         if (r->pos == r->end)
             return slu_fail_at(err, SLU_E_TRUNCATED, at,
                                "stored byte %llu: the gzip data ends early",
@@ -89,7 +89,7 @@ static int gzip_read(void *state, uint8_t *p, size_t n, size_t *got,
         int z = inflate(&g->z, Z_NO_FLUSH);
         r->pos = r->end - g->z.avail_in;
         *got = room - g->z.avail_out;
-        at = slu_raw_tell(r);
+        at = slu_stored_tell(r);
         if (z == Z_STREAM_END)
             g->between = true;
         else if (z == Z_MEM_ERROR)

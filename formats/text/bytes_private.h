@@ -4,13 +4,13 @@
 
 #include "bytes.h"
 
-#define SLU_RAW_BYTES ((size_t)1 << 18)
+#define SLU_STORED_BYTES ((size_t)1 << 18)
 
 /* The stored bytes: buf[pos … end) are read and not yet taken. */
-struct slu_raw {
+struct slu_stored_bytes {
     int fd;
     int quit_fd;  /* see slu_bytes_open; -1 for regular files, which never wait */
-    uint8_t *buf; /* SLU_RAW_BYTES, owned */
+    uint8_t *buf; /* SLU_STORED_BYTES, owned */
     size_t pos, end;
     uint64_t off; /* offset in the file of buf[end] */
     bool eof;     /* the file ends at buf[end] */
@@ -18,9 +18,9 @@ struct slu_raw {
 
 /* Moves the bytes left to the front and fills the rest of the buffer. Fills less only
  * at the end of the file, and then sets eof. */
-SLU_MUST_USE int slu_raw_fill(struct slu_raw *r, struct slu_err *err);
+SLU_MUST_USE int slu_stored_fill(struct slu_stored_bytes *r, struct slu_err *err);
 /* Returns the offset in the file of the next byte to take. */
-static inline uint64_t slu_raw_tell(const struct slu_raw *r)
+static inline uint64_t slu_stored_tell(const struct slu_stored_bytes *r)
 {
     return r->off - (r->end - r->pos);
 }
@@ -30,7 +30,7 @@ struct slu_codec {
     const char *const *suffix;                   /* ".gz", …; NULL at the end */
     const char *const *tar_suffix;               /* ".tgz", … */
     bool (*matches)(const uint8_t *p, size_t n); /* the file's first bytes */
-    int (*open)(void **state, struct slu_raw *r, uint64_t mem_byte,
+    int (*open)(void **state, struct slu_stored_bytes *r, uint64_t mem_byte,
                 struct slu_err *err);
     /* Gives 1 to n bytes; *got 0: a clean end. With an error *got (0 at the call) may
      * be set too; no call follows. All bytes before an error must be the same for any

@@ -11,7 +11,7 @@
 #define TABLES_BYTE (UINT64_C(1) << 20)
 
 struct xz {
-    struct slu_raw *raw;
+    struct slu_stored_bytes *raw;
     lzma_stream z;
     bool ended;
 };
@@ -22,7 +22,7 @@ static bool matches(const uint8_t *p, size_t n)
     return n >= sizeof magic && memcmp(p, magic, sizeof magic) == 0;
 }
 
-static int xz_open(void **state, struct slu_raw *r, uint64_t mem_byte,
+static int xz_open(void **state, struct slu_stored_bytes *r, uint64_t mem_byte,
                    struct slu_err *err)
 {
     struct xz *s = calloc(1, sizeof *s);
@@ -40,7 +40,7 @@ static int xz_open(void **state, struct slu_raw *r, uint64_t mem_byte,
 
 static int xz_fail(const struct xz *s, lzma_ret z, bool dry, struct slu_err *err)
 {
-    uint64_t at = slu_raw_tell(s->raw);
+    uint64_t at = slu_stored_tell(s->raw);
     switch (z) {
     case LZMA_MEM_ERROR:
         return slu_fail_nomem(err, lzma_memusage(&s->z));
@@ -75,12 +75,12 @@ static int xz_fail(const struct xz *s, lzma_ret z, bool dry, struct slu_err *err
 static int xz_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err)
 {
     struct xz *s = state;
-    struct slu_raw *r = s->raw;
+    struct slu_stored_bytes *r = s->raw;
 
     *got = 0;
     while (!s->ended && *got == 0) {
         if (r->pos == r->end && !r->eof) {
-            int rc = slu_raw_fill(r, err);
+            int rc = slu_stored_fill(r, err);
             if (rc)
                 return rc;
         }

@@ -8,7 +8,7 @@
 #include "lib/base/le.h"
 
 struct zst {
-    struct slu_raw *raw;
+    struct slu_stored_bytes *raw;
     ZSTD_DCtx *d;
     bool inside; /* a frame has begun and not ended */
     bool full;   /* the last call filled its output: more may follow without input */
@@ -22,7 +22,7 @@ static bool matches(const uint8_t *p, size_t n)
             (slu_le32(p) & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START);
 }
 
-static int zst_open(void **state, struct slu_raw *r, uint64_t mem_byte,
+static int zst_open(void **state, struct slu_stored_bytes *r, uint64_t mem_byte,
                     struct slu_err *err)
 {
     int window_log = 23; /* what every decoder should accept (RFC 8878, 3.1.1.1.2) */
@@ -42,7 +42,7 @@ static int zst_open(void **state, struct slu_raw *r, uint64_t mem_byte,
 
 static int zst_fail(const struct zst *s, size_t code, struct slu_err *err)
 {
-    uint64_t at = slu_raw_tell(s->raw);
+    uint64_t at = slu_stored_tell(s->raw);
     switch (ZSTD_getErrorCode(code)) {
     case ZSTD_error_memory_allocation:
         return slu_fail_nomem(err, 0);
@@ -79,16 +79,16 @@ static size_t feed(const struct zst *s)
 static int zst_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err)
 {
     struct zst *s = state;
-    struct slu_raw *r = s->raw;
+    struct slu_stored_bytes *r = s->raw;
 
     *got = 0;
     while (*got == 0) {
         if (r->pos == r->end && !r->eof) {
-            int rc = slu_raw_fill(r, err);
+            int rc = slu_stored_fill(r, err);
             if (rc)
                 return rc;
         }
-        uint64_t at = slu_raw_tell(r);
+        uint64_t at = slu_stored_tell(r);
         bool dry = r->pos == r->end;
         if (dry && !s->inside)
             return SLU_OK;

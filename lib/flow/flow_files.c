@@ -371,12 +371,12 @@ int slu_flow_look(struct slu_flow *f, struct slu_err *err)
 
 static int remedy(int rc, struct slu_err *err)
 {
-    const char *text = "; remove it, or use -f to make it again";
+    const char *text = "; remove it";
     size_t n = err ? strlen(err->msg) : 0;
 
     if (err && n + strlen(text) < sizeof err->msg)
         memcpy(err->msg + n, text, strlen(text) + 1);
-    return rc;
+    return slu_advise(err, SLU_ADVISE_FORCE, rc);
 }
 
 static int match_own(struct slu_flow *f, struct slu_workfile *file, struct slu_err *err)

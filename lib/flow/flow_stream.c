@@ -99,9 +99,9 @@ int slu_flow_compare(struct slu_flow *f, struct slu_u128 stream, struct slu_err 
     if (!rc)
         rc = slu_reader_identity(f->cfg->reader, &is, err);
     if (!rc && slu_u128_cmp(stream, is))
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: was made from another stream; remove it, or use -f to make "
-                      "it again",
-                      f->path);
+        rc = slu_advise(err, SLU_ADVISE_FORCE,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: was made from another stream; remove it",
+                                 f->path));
     return rc;
 }

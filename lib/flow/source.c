@@ -13,7 +13,7 @@
 
 enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
 
-struct slu_source {
+struct slu_row_file {
     char *path;
     int fd;                       /* -1: not open */
     uint64_t part, longest, most; /* bytes of the part, longest row, and most bytes
@@ -40,7 +40,7 @@ int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
 {
     if (t->spec->kind == SLU_STORE)
         return slu_store_add(t, f, first, err);
-    struct slu_source *s = calloc(1, sizeof *s);
+    struct slu_row_file *s = calloc(1, sizeof *s);
     uint64_t off;
     int rc = s ? slu_grow(&t->source, &t->cap_source, t->n_source + 1, sizeof s, err)
                : slu_fail_nomem(err, sizeof *s);
@@ -74,7 +74,7 @@ int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
     return SLU_OK;
 }
 
-static void close_source(struct slu_table *t, struct slu_source *s)
+static void close_source(struct slu_table *t, struct slu_row_file *s)
 {
     if (s->fd >= 0) {
         close(s->fd);
@@ -99,13 +99,13 @@ void slu_table_free_files(struct slu_table *t)
     free(t->tree);
 }
 
-static void begin_extent(struct slu_source *s)
+static void begin_extent(struct slu_row_file *s)
 {
     s->left_byte = s->at_extent < s->n_extent ? s->extent[s->at_extent].n_byte : 0;
     slu_hasher_clear(s->hash);
 }
 
-static int open_source(struct slu_table *t, struct slu_source *s, size_t cap,
+static int open_source(struct slu_table *t, struct slu_row_file *s, size_t cap,
                        struct slu_err *err)
 {
     s->cap = cap < s->most ? cap : s->most;
@@ -128,7 +128,7 @@ static int open_source(struct slu_table *t, struct slu_source *s, size_t cap,
 /* ---- rows of one file ---- */
 
 /* Ensures n bytes at pos; all bytes of a row are in one extent. */
-static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
+static int need(struct slu_row_file *s, uint64_t n, struct slu_err *err)
 {
     size_t have = s->len - s->pos;
 
@@ -151,7 +151,7 @@ static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
 
 /* Checks the checksum of each extent that ends here and goes to the next. SLU_EOF: no
  * extent is left. */
-static int turn(struct slu_source *s, struct slu_err *err)
+static int turn(struct slu_row_file *s, struct slu_err *err)
 {
     while (s->pos == s->len && !s->left_byte) {
         if (s->at_extent == s->n_extent)
@@ -164,7 +164,7 @@ static int turn(struct slu_source *s, struct slu_err *err)
     return SLU_OK;
 }
 
-static int take_words(struct slu_source *s, unsigned n, struct slu_err *err)
+static int take_words(struct slu_row_file *s, unsigned n, struct slu_err *err)
 {
     int rc = need(s, 8 * (uint64_t)n, err);
 
@@ -178,7 +178,7 @@ static int take_words(struct slu_source *s, unsigned n, struct slu_err *err)
     return SLU_OK;
 }
 
-static int take_bytes(struct slu_source *s, struct slu_err *err)
+static int take_bytes(struct slu_row_file *s, struct slu_err *err)
 {
     int rc = need(s, SLU_ROW_HEAD, err);
 
@@ -198,7 +198,8 @@ static int take_bytes(struct slu_source *s, struct slu_err *err)
 }
 
 /* Reads the next row of a file to s->row. */
-static int advance(const struct slu_table *t, struct slu_source *s, struct slu_err *err)
+static int advance(const struct slu_table *t, struct slu_row_file *s,
+                   struct slu_err *err)
 {
     const struct slu_u128 before = s->row.key;
     const bool first = !s->size;
@@ -238,7 +239,7 @@ static bool before(const struct slu_table *t, size_t a, size_t b)
 {
     if (a == t->n_source || b == t->n_source)
         return a == t->n_source;
-    const struct slu_source *s = t->source[a], *u = t->source[b];
+    const struct slu_row_file *s = t->source[a], *u = t->source[b];
     if (s->ended || u->ended)
         return !s->ended;
     int c = cmp_rows(t->spec->n_word, &s->row, &u->row);
@@ -257,7 +258,7 @@ static void replay(struct slu_table *t, size_t i)
     t->tree[0] = i;
 }
 
-static int advance_or_end(struct slu_table *t, struct slu_source *s,
+static int advance_or_end(struct slu_table *t, struct slu_row_file *s,
                           struct slu_err *err)
 {
     int rc = advance(t, s, err);
@@ -290,7 +291,7 @@ static int next_merged(struct slu_table *t, struct slu_row *row, struct slu_err 
 {
     if (!t->n_source)
         return SLU_EOF;
-    struct slu_source *s = t->source[t->tree[0]];
+    struct slu_row_file *s = t->source[t->tree[0]];
     if (t->begun && !s->ended) {
         int rc = advance_or_end(t, s, err);
         if (rc)
@@ -305,7 +306,7 @@ static int next_merged(struct slu_table *t, struct slu_row *row, struct slu_err 
 
 /* ---- pouring ---- */
 
-static int pour_source(struct slu_table *t, struct slu_source *s, size_t cap,
+static int pour_source(struct slu_table *t, struct slu_row_file *s, size_t cap,
                        struct slu_err *err)
 {
     int rc = open_source(t, s, cap, err);
@@ -360,7 +361,7 @@ static bool take_local(const struct slu_table *t, uint64_t part, uint64_t *w, si
 }
 
 /* Pours all whole rows in the buffer, at least one. */
-static int pour_some(struct slu_table *t, struct slu_source *s, struct slu_err *err)
+static int pour_some(struct slu_table *t, struct slu_row_file *s, struct slu_err *err)
 {
     const size_t size = 8 * (size_t)t->spec->n_word;
     int rc = turn(s, err);
@@ -398,7 +399,7 @@ int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte, uint64_t buf_
     int rc = slu_table_new_cells(t, for_cells(t, cells_byte), err);
 
     for (size_t i = 0; i < t->n_source && !rc; i++) {
-        struct slu_source *s = t->source[i];
+        struct slu_row_file *s = t->source[i];
         rc = open_source(t, s, cap, err);
         while (!rc)
             rc = pour_some(t, s, err);
@@ -436,14 +437,14 @@ int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
 
 /* Leaves the rows of words that follow in the buffer to slu_table_next; the next
  * advance continues after the rows that slu_table_next has taken. */
-static void leave_rows(struct slu_table *t, struct slu_source *s)
+static void leave_rows(struct slu_table *t, struct slu_row_file *s)
 {
     t->rows = s->buf + s->pos + s->size;
     t->end_rows = t->spec->n_word ? s->buf + s->len : t->rows;
     t->part = s->part;
 }
 
-static void take_rows(struct slu_table *t, struct slu_source *s)
+static void take_rows(struct slu_table *t, struct slu_row_file *s)
 {
     if (!t->rows)
         return;
@@ -458,7 +459,7 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
     int rc = SLU_EOF;
 
     for (; rc == SLU_EOF && t->at_source < t->n_source; t->at_source += rc == SLU_EOF) {
-        struct slu_source *s = t->source[t->at_source];
+        struct slu_row_file *s = t->source[t->at_source];
         rc = s->buf ? SLU_OK : open_source(t, s, cap, err);
         take_rows(t, s);
         if (!rc)

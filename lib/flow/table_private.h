@@ -80,7 +80,7 @@ static inline uint64_t slu_row_pad8(uint64_t n)
 }
 
 /* A file that is read through its own buffer. */
-struct slu_source;
+struct slu_row_file;
 
 struct slu_table {
     const struct slu_table_spec *spec;
@@ -97,7 +97,7 @@ struct slu_table {
     size_t n_end, cap_end;
     uint64_t word[SLU_TABLE_WORDS]; /* the current row, if a sorter returned it */
     /* For a table over files. */
-    struct slu_source **source;
+    struct slu_row_file **source;
     size_t n_source, cap_source, at_source;
     unsigned n_open;
     size_t *tree;             /* tree of losers; element 0 is the winner */

@@ -303,7 +303,8 @@ static int count_units(const struct slu_bucket_counts *s,
         u128 unit = (u128)b->seq_per_shard * b->length * cfg->world * cfg->workers;
         if (unit > (UINT64_C(1) << 56))
             return slu_fail(err, SLU_E_USAGE,
-                            "%s: one shard for each worker has too many tokens",
+                            "%s: one shard for each worker would be more than 2^56 "
+                            "tokens; give fewer ranks or workers",
                             b->manifest);
         unit_tok[i] = (uint64_t)unit;
     }

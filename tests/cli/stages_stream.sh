@@ -31,7 +31,7 @@ refuses() {
     check "  one line" one_line "$TMP/err"
     check "  that says so" grep -qE "$pattern" "$TMP/err"
 }
-other='was made from another stream; remove it, or use -f to make it again'
+other='was made from another stream; remove it, or use -f to write it anew'
 
 # one COMMAND...: a first step, of first.tks; then the same of the others.
 one() {

@@ -209,11 +209,11 @@ bad metan .metadata "del b[8:9]"
 bad metax .metadata "del b[6:]"
 bad metae .metadata "del b[:]"
 refused 1 "not a whole number of 8-byte document ends" odd.ds
-refused 1 "was cut, or is another's" fewer.ds
+refused 1 "was cut, or belongs to another file" fewer.ds
 refused 1 "document 1 ends at id" swap.ds
 refused 1 "document 1 ends at id" high.ds
-refused 1 "was cut, or is another's" end.ds
-refused 1 "was cut, or is another's" ids.ds
+refused 1 "was cut, or belongs to another file" end.ds
+refused 1 "was cut, or belongs to another file" ids.ds
 refused 1 "not four for each" meta4.ds
 refused 1 "expected the tokenizer and the width" meta3.ds
 refused 1 "metadata says" metan.ds

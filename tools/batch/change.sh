@@ -107,7 +107,7 @@ forget() {
 remove_file() { [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1"; }
 forget_stage() {
     [ "$new" = 1 ] || return 0
-    [ "$phase" = - ] || remove_made "$step.stages" "$phase$in_parts"
+    [ "$number" = - ] || remove_made "$step.stages" "$number$in_parts"
     case $to in
     set)
         remove_made "$step.stages" "$set_names"

@@ -55,7 +55,7 @@ keep_tasks() {
 stages() { printf '%s\n' "$chain_list" | sed -n 's/^T //p'; }
 chain() { printf '%s\n' "$chain_list" | sed -n "s/^R $1 //p"; }
 # each_stage FUNCTION TASK: calls FUNCTION for each stage of a task, in the order of the pipe, with the fields of
-# chains.awk in $stage, $step, $phase, $from, $to, $base, $new and $command.
+# chains.awk in $stage, $step, $number, $from, $to, $base, $new and $command.
 each_stage() {
     rows=$rows_kept
     [ -n "$rows" ] || rows=$(printf '%s\n' "$chain_list" | grep "^R $2 ")$newline
@@ -64,7 +64,7 @@ each_stage() {
         command=${row#*"$tab"}
         # shellcheck disable=SC2086 # words
         set -- "$1" ${row%%"$tab"*}
-        stage=$4 step=$5 phase=$6 from=$7 to=$8 base=$9 new=${10}
+        stage=$4 step=$5 number=$6 from=$7 to=$8 base=$9 new=${10}
         "$1"
     done
 }
@@ -83,7 +83,7 @@ folders() {
 }
 folder() { [ -d "$1" ] && [ "$runner" = command ] || "$runner" mkdir -p "$1"; }
 folders_of_stage() {
-    [ "$phase" = - ] || folder "$OUT/work/$step.stages"
+    [ "$number" = - ] || folder "$OUT/work/$step.stages"
     case $to in stream | work/*) folder "$OUT/$to" ;; esac
 }
 # perform RUNNER TASK I: calls RUNNER with the command line of each stage of a task's part. $stdin is the standard input

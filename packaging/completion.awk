@@ -210,8 +210,9 @@ function fish_files(list,    m, part, i, out) {
         return "-x -a '(__fish_complete_directories)'"
     m = split(list, part, " ")
     for (i = 1; i <= m; i++)
-        out = out (i > 1 ? "; " : "") "__fish_complete_suffix ." part[i]
-    return "-x -a '(" out ")'"
+        out = out (i > 1 ? "|" : "") part[i]
+    # __fish_complete_suffix offers other files, too.
+    return "-x -a '(__fish_complete_path (commandline -ct | string replace -r \"^-[^=]*=\" \"\") | string match -er \"(?:/|\\.(?:" out "))(?:\\t|\\z)\")'"
 }
 function fish(    i, complete) {
     complete = "complete -c " command (under ? " -n '__fish_seen_subcommand_from " under "'" : "")

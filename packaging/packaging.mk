@@ -83,6 +83,7 @@ STATIC = $O/static
 STATIC_NAME = sluice-$(VERSION)-linux-$(firstword $(subst -, ,$(MACHINE)))
 STATIC_MAKE = $(MAKE) --no-print-directory O='$(STATIC)' CUDA=0 ARROW=0 PKG_CONFIG='$(PKG_CONFIG) --static' \
     CPPFLAGS=-DSLU_STATIC LDFLAGS='-static -L$(STATIC)/lib' PROGRAM_PREFIX=
+LICENCES = CC='$(CC)' packaging/licences $(patsubst -l%,%,$(shell $(PKG_CONFIG) --static --libs-only-l $(PKGS)))
 
 $(STATIC)/lib/libsimdjson.a: packaging/static-libs
 	CC='$(CC)' CXX='$(CXX)' packaging/static-libs '$(@D)' > '$(STATIC).log' 2>&1 || { cat '$(STATIC).log' >&2; exit 1; }
@@ -94,6 +95,7 @@ dist-static: static
 	@rm -rf '$(STATIC)/$(STATIC_NAME)'
 	@$(STATIC_MAKE) install-programs STRIP=-s DESTDIR='$(abspath $(STATIC)/$(STATIC_NAME))' PREFIX=
 	@cp LICENSE README.md '$(STATIC)/$(STATIC_NAME)'
+	@$(LICENCES) > '$(STATIC)/$(STATIC_NAME)/LICENSE.libraries'
 	tar -C '$(STATIC)' --sort=name --owner=0 --group=0 --mtime=@0 -cf - '$(STATIC_NAME)' | xz -9 -T1 > '$O/$(STATIC_NAME).tar.xz'
 	@echo '$O/$(STATIC_NAME).tar.xz'
 
@@ -101,6 +103,8 @@ dist-static: static
 wheel: static
 	@rm -rf '$(STATIC)/wheel'
 	@cp -r python '$(STATIC)/wheel'
+	@cp LICENSE '$(STATIC)/wheel'
+	@$(LICENCES) > '$(STATIC)/wheel/LICENSE.libraries'
 	@$(STATIC_MAKE) install-programs STRIP=-s DESTDIR='$(abspath $(STATIC)/wheel)/sluice' PREFIX=/programs
 	@packaging/wheel '$(STATIC)/wheel' '$O' '$(firstword $(subst -, ,$(MACHINE)))'
 

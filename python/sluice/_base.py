@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 else:  # sluice-chat, which takes the rest of this module, needs no NumPy
     Array = Any
 
-_EXTRAS = {
-    "zstandard": "zstd", "xxhash": "hash", "torch": "torch", "grain": "grain", "pyarrow": "parquet", "jinja2": "chat",
-}  # fmt: skip
-
 
 class SluiceError(Exception):
     """What is wrong, where, and what helps."""
@@ -29,9 +25,8 @@ def need(module: str, why: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as e:
-        raise SluiceError(
-            f"{why} needs the package {package}: pip install {package}, or sluice[{_EXTRAS[package]}]"
-        ) from e
+        # Not an extra of sluice: PyPI has another package of this name.
+        raise SluiceError(f"{why} needs the package {package}: pip install {package}") from e
 
 
 def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:

@@ -81,6 +81,11 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
         rc = slu_shardset_path(s, path, err, "", "report.json", "");
     if (rc)
         return rc;
+    if (stat(s->dir, &st))
+        return slu_fail_errno(err, "%s: cannot be opened", s->dir);
+    if (!S_ISDIR(st.st_mode))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: a file, and a set of shards is a folder", s->dir);
     if (stat(path, &st))
         return slu_shard_dir_begun(s->dir)
                    ? slu_shardset_incomplete(s, "there is no report.json", err)

@@ -486,6 +486,32 @@ def forged():
     found("a token that was changed", change, "are not what all parts read")
     found("a record that is there twice", twice, "hold other sequences than the|are not what all parts read")
     found("records in another order", order, "damaged")
+    forged_masks()
+
+
+def forged_masks():
+    """A bit of a mask moves to the next token between scatter and gather: the checksums say so, to a stream and to a set."""
+    with open("m.jsonl", "w") as f:
+        f.write("".join(json.dumps({"text": "question %d, answer" % i, "spans": [[9, 10]]}) + "\n" for i in range(20)))
+    must(["tokenize", "-t", "bytes", "--spans-field", "spans", "m.jsonl", "-o", "m.tks"])
+    for to in ([], ["--documents", "--format", "olmo"]):
+        for d in ("work", "m.set"):
+            shutil.rmtree(d, ignore_errors=True)
+        stage = ["shuffle", *to, "--work", "work", "--stage"]
+        must([*stage, "scatter", "--part", "0/1", "--ranges", "1", "m.tks"])
+        w = Work("work/scatter.0-of-1")
+        trained, moved = struct.pack("<II", 1 << 31 | ord("1"), ord(",")), struct.pack("<II", ord("1"), 1 << 31 | ord(","))
+        k = next(i for i, s in enumerate(w.section) if trained in s)
+        at = w.section[k].index(trained)
+        for how, ids in (("moved", moved), ("as it was", trained)):
+            w.section[k] = w.section[k][:at] + ids + w.section[k][at + 8:]
+            with open("work/scatter.0-of-1", "wb") as f:
+                f.write(w.bytes())
+            r = Run([*stage, "gather", "--part", "0/1", "-f", "-o", "m.set" if to else "m.out"])
+            if to and not r.status:
+                r = Run([*stage, "finish", "-f", "-o", "m.set"])
+            said = re.search("hold other sequences than their tables say|are not what all parts read", r.err)
+            result(bool(said) if how == "moved" else not r.status, "a bit of a mask %s, to %s" % (how, "a set" if to else "a stream"), r)
 
 
 # ---- kill -9 ----

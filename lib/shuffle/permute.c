@@ -181,7 +181,9 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
         j->verdict = NOT_SAMPLED;
     if (j->verdict == TAKE && m)
         slu_permute_mark(p, b, q, j, m);
-    if (j->verdict == TAKE)
+    if (j->verdict == TAKE && p->cfg.order == SLU_ORDER_KEEP)
+        j->key = (struct slu_u128){0, 0}; /* slu_permute_put counts instead */
+    else if (j->verdict == TAKE)
         j->key = order_key(p, b, q, 0);
     else
         j->key = slu_batch_content(b, q->tok_off, q->len_tok);
@@ -451,8 +453,21 @@ static int lend(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
     return SLU_OK;
 }
 
-int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
-                       struct slu_arena **loan, uint64_t n_tok, struct slu_err *err)
+/* Appends the sequence of a record to b, and counts it. */
+static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
+                    struct slu_count *n, struct slu_err *err)
+{
+    int rc = slu_seqrec_add(b, at, n_byte, err);
+
+    if (!rc)
+        slu_count_add(n, slu_seq_count(b, &b->seq[b->n_seq - 1]));
+    return rc;
+}
+
+/* slu_permute_borrow; but records that the sorter cannot lend go to b at once, unless b
+ * is NULL. */
+static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena **loan,
+                  struct slu_batch *b, uint64_t n_tok, struct slu_err *err)
 {
     uint64_t weight = 0; /* as slu_batch_weight */
     int rc = SLU_OK;
@@ -479,7 +494,8 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
             continue;
         if (!rec->len && !*loan)
             *loan = slu_sorter_hold(p->sorter);
-        rc = append(rec, at, n, *loan, err);
+        rc = b && !*loan ? open_one(b, at, n, &p->result.out, err)
+                         : append(rec, at, n, *loan, err);
         if (rc)
             break;
         uint64_t n_tok_byte = len_tok * p->header->tok_bytes;
@@ -497,23 +513,18 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
     }
     if (rc < 0)
         return rc;
-    return rec->len ? SLU_OK : SLU_EOF;
+    return rec->len || (b && b->n_seq) ? SLU_OK : SLU_EOF;
+}
+
+int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
+                       struct slu_arena **loan, uint64_t n_tok, struct slu_err *err)
+{
+    return borrow(p, rec, loan, NULL, n_tok, err);
 }
 
 uint64_t slu_permute_borrowed(const struct slu_permute *p)
 {
     return p->borrowed_byte;
-}
-
-/* Appends the sequence of a record to b, and counts it. */
-static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
-                    struct slu_count *n, struct slu_err *err)
-{
-    int rc = slu_seqrec_add(b, at, n_byte, err);
-
-    if (!rc)
-        slu_count_add(n, slu_seq_count(b, &b->seq[b->n_seq - 1]));
-    return rc;
 }
 
 enum { AHEAD = 8 }; /* records to prefetch */
@@ -570,7 +581,7 @@ int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
 {
     struct slu_arena *loan;
 
-    int rc = slu_permute_borrow(p, &p->fetched, &loan, n_tok, err);
     slu_batch_clear(b);
-    return rc ? rc : slu_permute_open_loan(p, &p->fetched, loan, b, err);
+    int rc = borrow(p, &p->fetched, &loan, b, n_tok, err);
+    return rc || !loan ? rc : slu_permute_open_loan(p, &p->fetched, loan, b, err);
 }

@@ -30,7 +30,7 @@ static const struct cli_opt options[] = {
     {"world", 0, CLI_COUNT, AT(world), "N", "GPUs; default 1", .result = true},
     [ROW_WORKERS] = {"workers", 0, CLI_COUNT, AT(workers), "N",
                      "openlm: loader processes of each GPU; default 1", .result = true},
-    {"trainer", 0, CLI_CHOICE, AT(trainer), "NAME",
+    {"trainer", 0, CLI_CHOICE, AT(trainer), "openlm|olmo|generic",
      "openlm (the default): its arguments; generic: the steps of the\n"
      "paper's algorithm; olmo: the steps that OLMo-core's loader takes",
      .choice = trainers, .result = true},

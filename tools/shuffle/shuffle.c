@@ -83,7 +83,8 @@ static const struct cli_opt options[] = {
      "stop before the sequence that would make more than N tokens", .result = true},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
      "keep this fraction of the sequences, chosen by hash", .result = true},
-    {"order", 0, CLI_CUSTOM, AT(order_text), "ORDER",
+    {"order", 0, CLI_CUSTOM, AT(order_text),
+     "random|keep|ascending|descending|bands[:N]",
      "random (default); keep: the input's order; by score: ascending,\n"
      "descending, or bands[:N], random in each of N bands",
      .result = true, .parse = parse_order},

@@ -226,9 +226,8 @@ static int mark(struct slu_ingest_run *g, struct slu_ingest_job *j,
     const struct slu_ingest_cfg *cfg = g->cfg;
     uint32_t *id = j->ids.id + from + cfg->bos;
     const size_t n = j->ids.n - from - cfg->bos - cfg->eos;
-    int rc =
-        slu_spans_mark(&w->spans, slu_tokenizer_vocab(cfg->tokenizer), rec->text,
-                       rec->text_len, id, n, rec->span, rec->n_span, &rec->reject, err);
+    int rc = slu_spans_mark(&w->spans, cfg->tokenizer, rec->text, rec->text_len, id, n,
+                            rec->span, rec->n_span, &rec->reject, err);
     rec->which = SLU_FIELD_SPANS;
     *any = !rc && !rec->reject && slu_mask_count(id, n);
     return rc;

@@ -126,6 +126,13 @@ static void explain(char *why, size_t size, const struct slu_rejected *r,
                  "tokens have no place for \"%.80s\"",
                  field);
         break;
+    case SLU_REJECT_TRIMMED_SPAN:
+        snprintf(
+            why, size,
+            "a range of \"%.80s\" begins or ends with a space that the tokenizer's "
+            "trim_offsets takes off its token; leave the space out",
+            field);
+        break;
     case SLU_REJECT_NUL_FIELD:
         snprintf(why, size, "field \"%.80s\" has a NUL in it, which no domain may have",
                  field);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
+#include "lib/token/trim.h"
 
 void slu_spans_release(struct slu_spans *s)
 {
@@ -76,17 +77,24 @@ static size_t token_at(const size_t *end, size_t n_id, size_t byte)
     return lo;
 }
 
-int slu_spans_mark(struct slu_spans *s, const struct slu_vocab_table *v,
-                   const char *text, size_t n_byte, uint32_t *id, size_t n_id,
-                   const uint64_t *span, size_t n_span, enum slu_reject *reject,
-                   struct slu_err *err)
+/* Whether token i has the character at a byte of the text only outside its offsets. */
+static bool is_trimmed(const struct slu_spans *s, const struct slu_tokenizer *t,
+                       const uint32_t *id, size_t i, size_t byte)
+{
+    const size_t begin = i ? s->end[i - 1] : 0;
+    return tok_is_trimmed(t, id[i] & ~SLU_TRAINED, byte - begin, begin == 0);
+}
+
+int slu_spans_mark(struct slu_spans *s, const struct slu_tokenizer *t, const char *text,
+                   size_t n_byte, uint32_t *id, size_t n_id, const uint64_t *span,
+                   size_t n_span, enum slu_reject *reject, struct slu_err *err)
 {
     struct place p = {0, 0};
     int rc = slu_grow(&s->end, &s->cap, n_id, sizeof *s->end, err);
     *reject = SLU_REJECT_NONE;
     if (rc)
         return rc;
-    if (!find_ends(s, v, text, n_byte, id, n_id))
+    if (!find_ends(s, slu_tokenizer_vocab(t), text, n_byte, id, n_id))
         *reject = SLU_REJECT_CHANGED_TEXT;
     for (size_t i = 0; i < n_span && !*reject; i++) {
         const uint64_t begin = span[2 * i], end = span[2 * i + 1];
@@ -94,11 +102,18 @@ int slu_spans_mark(struct slu_spans *s, const struct slu_vocab_table *v,
             continue;
         bool there = go_to(&p, text, n_byte, end - 1);
         const size_t last = token_at(s->end, n_id, p.byte);
-        if (!there)
+        if (!there) {
             *reject = SLU_REJECT_BAD_SPANS;
-        else if (go_to(&p, text, n_byte, begin)) /* false: empty, at the text's end */
-            for (size_t t = token_at(s->end, n_id, p.byte); t <= last; t++)
-                id[t] |= SLU_TRAINED;
+            break;
+        }
+        const bool cut = is_trimmed(s, t, id, last, p.byte);
+        if (!go_to(&p, text, n_byte, begin)) /* empty, at the text's end */
+            continue;
+        size_t k = token_at(s->end, n_id, p.byte);
+        if (cut || is_trimmed(s, t, id, k, p.byte))
+            *reject = SLU_REJECT_TRIMMED_SPAN;
+        for (; k <= last; k++)
+            id[k] |= SLU_TRAINED;
     }
     return SLU_OK;
 }

@@ -7,6 +7,10 @@
  * into several tokens only the first is trained on. (There, a span that ends within the
  * first token of the text goes on to its end; here it does not.)
  *
+ * With trim_offsets (lib/token/trim.h) a span's first or last character may belong to no
+ * token: transformers then leaves out the rest of the text, or takes all of it. Here such
+ * a text is rejected.
+ *
  * Tokens stand for the bytes that the vocabulary says; if these are not the text, a
  * normalizer or a prefix has changed it, and spans have no place.
  *
@@ -20,6 +24,7 @@
 
 #include "lib/base/json.h"
 #include "lib/stream/stream.h"
+#include "lib/token/tokenizer.h"
 
 SLU_BEGIN_DECLS
 
@@ -32,9 +37,9 @@ void slu_spans_release(struct slu_spans *s);
 
 /* Sets SLU_TRAINED in those of the n_id ids, made from text[0, n_byte), that belong to a
  * span. span: n_span pairs begin <= end, in any order. *reject: SLU_REJECT_BAD_SPANS if
- * a span goes beyond the text, SLU_REJECT_CHANGED_TEXT if the tokens are not the text;
- * else SLU_REJECT_NONE. */
-SLU_MUST_USE int slu_spans_mark(struct slu_spans *s, const struct slu_vocab_table *v,
+ * a span goes beyond the text, SLU_REJECT_CHANGED_TEXT if the tokens are not the text,
+ * SLU_REJECT_TRIMMED_SPAN: see above; else SLU_REJECT_NONE. */
+SLU_MUST_USE int slu_spans_mark(struct slu_spans *s, const struct slu_tokenizer *t,
                                 const char *text, size_t n_byte, uint32_t *id,
                                 size_t n_id, const uint64_t *span, size_t n_span,
                                 enum slu_reject *reject, struct slu_err *err);

@@ -116,6 +116,7 @@ enum slu_reject {
     SLU_REJECT_LONG_FIELD,   /* for callers whose ids or domains have a limit */
     SLU_REJECT_NUL_FIELD,    /* for callers whose domains are strings of C */
     SLU_REJECT_CHANGED_TEXT, /* for callers that place spans in a text's tokens */
+    SLU_REJECT_TRIMMED_SPAN, /* the same */
     /* For callers that read whole sources. The rejected bytes are those read of the
      * last record; none if the source is empty. */
     SLU_REJECT_TRUNCATED_SOURCE,

@@ -394,9 +394,10 @@ int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
 const char *slu_reject_name(enum slu_reject r)
 {
     static const char *const name[SLU_REJECT_N] = {
-        "none",           "invalid-utf8",     "invalid-json",   "too-deep",
-        "lone-surrogate", "not-an-object",    "missing-field",  "not-a-string",
-        "not-a-number",   "bad-spans",        "long-field",     "nul-in-domain",
-        "changed-text",   "truncated-source", "damaged-source", "empty-source"};
+        "none",           "invalid-utf8",  "invalid-json",     "too-deep",
+        "lone-surrogate", "not-an-object", "missing-field",    "not-a-string",
+        "not-a-number",   "bad-spans",     "long-field",       "nul-in-domain",
+        "changed-text",   "trimmed-span",  "truncated-source", "damaged-source",
+        "empty-source"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

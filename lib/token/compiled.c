@@ -52,7 +52,7 @@ struct meta {
     uint8_t has_model, has_pre, has_added, has_norm, has_sp;
     struct sp_cfg sp;
     uint64_t leak;
-    uint8_t zero[8];
+    uint8_t trims, zero[7];
 };
 
 struct added_row {
@@ -157,6 +157,7 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
     struct head head = {.magic = MAGIC, .order = ORDER, .version = 1, .key = key};
     struct meta meta = {.n_id = t->table.n,
                         .leak = t->leak,
+                        .trims = t->trims,
                         .n_added = t->added ? t->added->n : 0,
                         .has_model = t->model != NULL,
                         .has_pre = t->pre != NULL,
@@ -293,6 +294,7 @@ int compiled_decode(struct slu_tokenizer *t, const void *image, size_t n_byte,
     t->model_table.n = meta->n_model_id;
     memcpy(t->fingerprint, meta->fingerprint, sizeof t->fingerprint);
     t->leak = meta->leak;
+    t->trims = meta->trims;
     if (meta->has_model) {
         const void *model = section(p, n_byte, MODEL, &len);
         if (!model)

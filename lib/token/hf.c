@@ -2,9 +2,10 @@
  * BPE, and SentencePiece's BPE with byte fallback.
  *
  * Read: model BPE (hf_model.c), normalizers (hf_norm.c), pre-tokenizers (hf_pre.c for
- * byte-level models, hf_sp.c for the others), added tokens (hf_added.c). Ignored:
- * post-processor, truncation and padding, on which the caller decides, and the decoder,
- * which does not affect ids.
+ * byte-level models, hf_sp.c for the others), added tokens (hf_added.c), and of the
+ * post-processor whether it trims offsets (trim.h). Ignored: what else it does,
+ * truncation and padding, on which the caller decides, and the decoder, which does not
+ * affect ids.
  */
 #include "lib/token/hf.h"
 
@@ -12,6 +13,7 @@
 
 #include "lib/token/added.h"
 #include "lib/token/tekken.h"
+#include "lib/token/trim.h"
 
 bool hf_flag(struct slu_json_value v, const char *key)
 {
@@ -121,6 +123,8 @@ static int read_tokenizer(struct hf_load *l, struct slu_json_value root,
     if ((rc = read_before(l, root, model, err)) || (rc = added_new(&t->added, err)) ||
         (rc = hf_add_vocab(l, vocab, err)))
         return rc;
+    if (slu_json_get_set(root, "post_processor", &x))
+        t->trims = tok_trims_of(x);
     size_t n_vocab = slu_json_count(vocab);
     if (slu_json_get_set(root, "added_tokens", &x)) {
         for (slu_json_iter_init(&it, x); !rc && slu_json_next(&it);)

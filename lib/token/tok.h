@@ -54,6 +54,7 @@ struct slu_tokenizer {
     bool is_bytes;
     bool special_parse;
     uint8_t cut_kinds;            /* cut.h; made at each load */
+    uint8_t trims;                /* trim.h */
     struct tok_vocab vocab;       /* until tok_make_table */
     struct slu_vocab_table table; /* arrays owned, or in `compiled` */
     /* The model's table: the same arrays, with more ids after the n of table (sp.h). */

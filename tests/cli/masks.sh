@@ -78,6 +78,40 @@ check "is named" grep -q 'n.jsonl:2: .*tokenizer changes the text' err
 tokenize -q -t n.json --no-eos --spans-field spans --on-error skip --stats s.json n.jsonl -o y.tks 2>/dev/null
 same "or the text is left out" '{"changed-text": 1}' "$(json s.json 'd["documents"]["dropped"]')"
 
+# trim_offsets: a space at the end of a range has no token, except before the text with add_prefix_space.
+post() { "$PYTHON" -c 'import json, sys
+t = json.load(open("n.json"))
+t["normalizer"] = None
+t["post_processor"] = {"type": "ByteLevel", "trim_offsets": sys.argv[1] == "true", "add_prefix_space": sys.argv[2] == "true"}
+if sys.argv[3:]:
+    t["post_processor"] = {"type": "Sequence", "processors": [t["post_processor"]]}
+v = t["model"]["vocab"]
+v["\u0120a"] = 256
+t["model"]["merges"] = [["\u0120", "a"]]
+json.dump(t, open("p.json", "w"))' "$@"; }
+trimmed() { printf '{"text": "%s", "spans": [%s]}\n' "$1" "$2" | tokenize -q -t p.json --no-eos --spans-field spans --on-error skip | masks; }
+post true false
+same "trim_offsets: a range that begins with a space" "[]" "$(trimmed 'x a' '[1, 3]' 2>/dev/null)"
+printf '{"text": "x a", "spans": [[1, 3]]}\n' >p.jsonl
+status "is refused" 1 tokenize -q -t p.json --no-eos --spans-field spans p.jsonl -o y.tks
+check "by name" grep -q 'begins or ends with a space that .*trim_offsets' err
+same "behind the space" "[[1]]" "$(trimmed 'x a' '[2, 3]')"
+same "a range that ends with a space" "[]" "$(trimmed 'x ab' '[0, 2]' 2>/dev/null)"
+same "a space within" "[[0, 1, 2]]" "$(trimmed 'x ab' '[0, 4]')"
+same "a space at the text's beginning" "[]" "$(trimmed ' ab' '[0, 3]' 2>/dev/null)"
+post true true
+same "with add_prefix_space" "[[0, 1]]" "$(trimmed ' ab' '[0, 3]')"
+post true true in-a-sequence
+same "in a sequence of processors" "[]" "$(trimmed 'x a' '[1, 3]' 2>/dev/null)"
+post false false
+same "without trim_offsets" "[[1]]" "$(trimmed 'x a' '[1, 3]')"
+mkdir cache
+post true false
+for i in 1 2; do
+    same "compiled, load $i" "[]" "$(SLUICE_CACHE_DIR=$PWD/cache trimmed 'x a' '[1, 3]' 2>/dev/null)"
+done
+check "there was a cache" test -n "$(ls cache)"
+
 # the sum of the reports of a job
 spans --stats 1.json t.jsonl | dedup -q --stats 2.json -o z.tks
 inspect --merge-stats 1.json 2.json >m.json

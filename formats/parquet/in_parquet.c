@@ -314,6 +314,11 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
     const struct slu_input_cfg *cfg = src->cfg;
     const uint8_t *head;
     size_t n;
+    if (cfg->field[SLU_FIELD_SPANS])
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: spans (\"%s\") are not read from Parquet; write its rows "
+                        "as JSON lines, as to_json of datasets does",
+                        slu_input_name(src), cfg->field[SLU_FIELD_SPANS]);
     const struct slu_parquet *lib = slu_parquet_load();
     if (!lib)
         return slu_fail(err, SLU_E_UNSUPPORTED, "%s: " SLU_PARQUET_NONE,
@@ -328,10 +333,6 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
                         "%s: a Parquet file within %s, which can only be read from the "
                         "front; decompress it",
                         slu_input_name(src), slu_bytes_codec(src->bytes));
-    if (cfg->field[SLU_FIELD_SPANS])
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: spans (\"%s\") are read from JSON lines, not from Parquet",
-                        slu_input_name(src), cfg->field[SLU_FIELD_SPANS]);
     struct pq *q = calloc(1, sizeof *q);
     if (!q)
         return slu_fail_nomem(err, sizeof *q);

@@ -21,6 +21,8 @@ check "with what to do" grep -q '^tokenize: d.parquet: this build has no Parquet
 status "with --format too" 1 alone/tokenize -t bytes --format parquet -o x.tks
 check "in one line: --format" one_line err
 status "everything else works" 0 alone/tokenize -t bytes -o x.tks d.jsonl
+status "a column of spans is refused" 1 tokenize -t bytes --spans-field spans -o x.tks d.parquet
+check "by name, with what to do" grep -q '^tokenize: d.parquet: spans ("spans") are not read from Parquet; write its rows as JSON lines' err
 if ! tokenize -t bytes -o x.tks d.parquet 2>err && grep -q 'has no Parquet' err; then
     skip "Parquet in: this build has none (make arrow)"
     return 0

@@ -45,6 +45,8 @@ __all__ = list(_WHERE)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("grain", "masks", "torch"):
+        return importlib.import_module(f".{name}", __name__)
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)

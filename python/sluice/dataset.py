@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, partial
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,9 @@ class Sequence:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __reduce__(self) -> Any:
+        return getitem, (self.bucket, self.index)
+
 
 class Bucket:
     """The sequences of one length, in the order of their shards; of a stream, all of them."""
@@ -116,6 +120,9 @@ class Bucket:
 
     def __len__(self) -> int:
         return self._n_seq
+
+    def __reduce__(self) -> Any:
+        return getitem, (self._owner, self.name)
 
     def _number(self, i: int) -> int:
         if not -self._n_seq <= i < self._n_seq:
@@ -275,9 +282,8 @@ class Stream(Set):
         return self._streams[name]
 
     def verify(self) -> None:
-        f = self._streams["stream"]
-        for k in range(len(f._frames)):
-            f._decode(k)
+        need("xxhash", "verify")
+        self._streams["stream"].verify()
 
 
 class ShardSet(Set):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -59,14 +60,18 @@ class Batches:
         if not data.lengths and len(data):
             raise SluiceError(f"{data.path}: whole documents have no buckets; make a set without --documents for steps")
         if not 0 <= rank < world:
-            raise SluiceError(f"rank {rank} of a world of {world}")
+            raise SluiceError(f"rank {rank} of a world of {world}: ranks are 0 to world - 1")
         if layout not in ("padded", "varlen") or output not in ("numpy", "torch"):
             raise SluiceError(f"layout {layout!r} must be padded or varlen, output {output!r} numpy or torch")
         if schedule is None:
             if batch_tokens is None:
                 raise SluiceError("batch_tokens or a schedule must say how many tokens a step has")
             schedule = Schedule.draw(data, batch_tokens, curriculum, seed=seed, epochs=epochs, cycles=cycles)
-        elif not isinstance(schedule, Schedule):
+        elif (curriculum, seed, epochs, cycles, batch_tokens) != ("natural", 0, 1, 1, None):
+            raise SluiceError("a schedule has its own curriculum, seed, epochs, cycles, batch_tokens; leave these out")
+        elif isinstance(schedule, Schedule):
+            schedule.check_set(data)
+        else:
             schedule = Schedule.read(os.fspath(schedule), data)
         schedule.check_world(world)
         self.data, self.schedule, self.rank, self.world = data, schedule, rank, world
@@ -78,6 +83,9 @@ class Batches:
 
     def __len__(self) -> int:
         return len(self.schedule)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[k] for k in range(self.first_step, len(self)))
 
     def __getitem__(self, k: int) -> dict[str, Any]:
         step = self.schedule[k]
@@ -170,7 +178,12 @@ class Loader:
             while len(self._waiting) < self._ahead and self._next + len(self._waiting) < len(self.batches):
                 k = self._next + len(self._waiting)
                 self._waiting.append(self._pool.submit(self.batches.__getitem__, k))
-            batch = self._waiting.popleft().result()
+            try:
+                batch = self._waiting[0].result()
+            except BaseException:  # also of a key: this step is the next one still
+                self._waiting.clear()
+                raise
+            self._waiting.popleft()
         self._next += 1
         return batch
 

@@ -54,6 +54,7 @@ class Schedule:
         self.where = where
         self._rows, self._records, self._pass_steps = rows, records, pass_steps
         self.first_step, self.total_steps = first_step, n_total
+        self.checksum: str | None = None  # of the set's contents
         self.identity = ""  #: the same for the same steps, whatever the number of ranks
         self._blocks: Array | None = None
         self._checked: set[int] = set()
@@ -95,19 +96,21 @@ class Schedule:
         # Steps are the same for any number of ranks (offset 88) and wherever the file begins.
         zeroed[88:96], zeroed[112:128] = bytes(8), bytes(16)
         s.identity = hashlib.sha256(bytes(zeroed)).hexdigest()[:32]
+        low, high = struct.unpack_from("<2Q", m.data, 152)
+        s.checksum = f"{high << 64 | low:032x}" if flags & _HAS_CHECKSUM else None
         if data is not None:
-            low, high = struct.unpack_from("<2Q", m.data, 152)
-            s._check_set(data, f"{high << 64 | low:032x}" if flags & _HAS_CHECKSUM else None)
+            s.check_set(data)
         return s
 
-    def _check_set(self, data: Set, checksum: str | None) -> None:
+    def check_set(self, data: Set) -> None:
+        """Refuse a set that the schedule was not made for."""
         mine = {r.length: r.sequences for r in self._rows if r.sequences}
         there = {b.length: len(b) for b in data if len(b)}
         other = any(there.get(length) != n for length, n in mine.items())  # it may leave buckets out
-        if other or (checksum and data.checksum and checksum != data.checksum):
+        if other or (self.checksum and data.checksum and self.checksum != data.checksum):
             raise SluiceError(
                 f"{self.where}: was made for another set than {data.path} "
-                f"(sequences by length {mine} and {there}, checksums {checksum} and {data.checksum}); "
+                f"(sequences by length {mine} and {there}, checksums {self.checksum} and {data.checksum}); "
                 f"make it again: schedule … {data.path}"
             )
 
@@ -133,6 +136,10 @@ class Schedule:
 
         Takes some microseconds a step; a file that `schedule` wrote is mapped instead.
         """
+        if batch_tokens < 1 or epochs < 1 or not 0 <= seed < 1 << 64:
+            raise SluiceError(
+                f"batch_tokens {batch_tokens}, epochs {epochs}, seed {seed}: must be at least 1, 1 and 0 (below 2^64)"
+            )
         buckets = [b for b in data if b.length and len(b)]
         for b in buckets:
             if batch_tokens % b.length:
@@ -164,6 +171,7 @@ class Schedule:
         rows = [_Row(b.length, len(b), n, 1, r > 0) for b, n, r in zip(buckets, per_step, runs)]
         said = f"{data.checksum} {batch_tokens} {curriculum} {seed} {epochs} {cycles}"
         s = cls(f"{data.path}: drawn", rows, np.array(taken, _RECORD), 0, len(taken), sum(runs))
+        s.checksum = data.checksum
         s.identity = hashlib.sha256(said.encode()).hexdigest()[:32]
         return s
 

@@ -166,13 +166,16 @@ def index_folder(root: str, key: str) -> str:
 
 
 def _write_once(path: str, ids: Array) -> None:
-    fd, tmp = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
+    tmp = ""
     try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        fd, tmp = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
         with os.fdopen(fd, "wb") as f:
             ids.tofile(f)
         os.replace(tmp, path)
     except BaseException as e:
-        os.unlink(tmp)
+        if tmp:
+            os.unlink(tmp)
         if isinstance(e, OSError):
             raise SluiceError(
                 f"{path}: cannot be written: {e.strerror}; ids of shards that cannot be mapped are "
@@ -199,10 +202,16 @@ def open_shard(
     packed = path.endswith((".zstd", ".zstd.bin"))
     if kind not in ("wds", "parquet", "megatron-sft") and not packed:
         return layout(map_file(path, s.n_byte), dtype, s.n_seq, n_ids, path)
-    folder = index or index_folder(root, key)
-    kept = os.path.join(folder, f"{s.file.replace('/', '-')}.{s.hash}.ids")
     size = s.n_seq * n_ids * dtype.itemsize
-    if not (os.path.exists(kept) and os.path.getsize(kept) == size):
+
+    def whole(kept: str) -> bool:
+        return os.path.exists(kept) and os.path.getsize(kept) == size
+
+    name = f"{s.file.replace('/', '-')}.{s.hash}.ids"
+    kept = os.path.join(index or os.path.join(root, ".sluice-ids"), name)
+    if not index and not whole(kept):
+        kept = os.path.join(index_folder(root, key), name)
+    if not whole(kept):
         data = map_file(path, s.n_byte)
         check_hash(data, s.hash, path)
         if packed:

@@ -127,6 +127,7 @@ class StreamFile:
         self._lock = threading.Lock()
         self.headers: list[Header] = []
         self._frames: list[_Frame] = []
+        self._rest: list[tuple[int, int, int, int, str]] = []
         self._names: list[tuple[int, bool, int, int, int, int, str]] = []
         self._walk()
         self._first = np.array([f.first for f in self._frames], np.int64)
@@ -163,6 +164,8 @@ class StreamFile:
                 raise self._bad(at, "the stream is truncated")
             number, started = number + 1, True
             where = (at + 64, stored, raw, flags, f"{payload_hash:016x}")
+            if kind != b"DATA":
+                self._rest.append((at + 64, stored, raw, 0, where[4]))
             if kind == b"HEAD":
                 self._head(self._payload(*where))
             elif kind == b"DATA":
@@ -190,6 +193,13 @@ class StreamFile:
         if not flags & _ZSTD:
             return body[:stored]
         return np.frombuffer(unzstd(body[:stored].tobytes(), raw, where), np.uint8)
+
+    def verify(self) -> None:
+        """Reads every frame and compares it with its hash."""
+        for frame in self._rest:
+            self._payload(*frame)
+        for k in range(len(self._frames)):
+            self._decode(k)
 
     def _head(self, p: Array) -> None:
         b = p.tobytes()

@@ -141,6 +141,7 @@ def test_schedules() -> None:
         check_steps(sluice.Schedule.read(file, data), j)
     tail, whole = (sluice.Schedule.read(schedule("olmo", 500, 1024, *o)[0]) for o in (["--from-step=70"], []))
     assert tail.identity == whole.identity and tail[70] == whole[70]
+    assert [b["step"] for b in sluice.Batches(data, tail)] == list(range(70, len(whole)))
     for wrong in ((70, 69), (0, len(whole))):
         s = tail if wrong[0] else whole
         try:
@@ -194,6 +195,17 @@ def test_wrong_schedules() -> None:
             list(sluice.Loader(data, path("bad.sched"), threads=0))
     with refused("another schedule"):
         sluice.Loader(data, batch_tokens=1024).load_state_dict(sluice.Loader(data, file).state_dict())
+    few = sluice.open(shards("mds", 300))
+    for made in (sluice.Schedule.read(file), sluice.Schedule.draw(data, 1024)):
+        with refused("another set", few.path):
+            sluice.Loader(few, made)
+    with refused("leave these out"):
+        sluice.Loader(data, file, epochs=3)
+    for wrong in ({"batch_tokens": 0}, {"batch_tokens": -256}, {"epochs": 0}, {"seed": -1}, {"seed": 1 << 64}):
+        with refused("must be at least"):
+            sluice.Loader(data, **{"batch_tokens": 1024, **wrong})
+    with refused("ranks are 0 to"):
+        sluice.Loader(data, file, rank=2, world=2)
     other = path("other-order")
     run("shuffle", "-q", "--seed=9", "--format=olmo", "-o", other, common.pieces(False))
     with refused("another set"):
@@ -247,6 +259,30 @@ def test_worlds_and_stops() -> None:
             assert seen == one
             seen, state = [], None
     assert seen == one[: len(seen)]
+
+
+def test_failed_step() -> None:
+    """A step that could not be made is the next one still: nothing is left out, nothing comes twice."""
+    needs("xxhash")
+    data, file = sluice.open(shards("olmo")), schedule("olmo")[0]
+    for threads in (0, 2):
+        loader, failed = sluice.Loader(data, file, threads=threads), set()
+        make = loader.batches.__class__.__getitem__
+
+        def some(self: Any, k: int, make: Any = make, failed: set[int] = failed) -> Any:
+            if k % 5 == 3 and k not in failed:
+                failed.add(k)
+                raise OSError("once")
+            return make(self, k)
+
+        loader.batches.__class__ = type("Failing", (sluice.Batches,), {"__getitem__": some})
+        seen = []
+        while len(loader):
+            try:
+                seen.append(next(loader)["step"])
+            except OSError:
+                assert loader.state_dict()["step"] == len(seen)
+        assert failed and seen == list(range(len(loader.batches))), (threads, seen)
 
 
 def test_torch_workers() -> None:

@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import struct
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -180,6 +181,15 @@ def test_streams() -> None:
     needs("xxhash")
     with refused("flipped.tks", "byte"):
         sluice.open(path("flipped.tks"), verify=True)
+    at = 0
+    while at < len(small):  # a byte of each frame
+        (stored,) = struct.unpack_from("<Q", small, at + 32)
+        if stored:
+            with open(path("flipped.tks"), "wb") as f:
+                f.write(small[: at + 64] + bytes([small[at + 64] ^ 4]) + small[at + 65 :])
+            with refused("flipped.tks", f"byte {at + 64}"):
+                sluice.open(path("flipped.tks"), verify=True)
+        at += 64 + (stored + 63 & ~63)
 
 
 def test_incomplete() -> None:
@@ -260,9 +270,21 @@ def test_index() -> None:
     first = sluice.open(where)[16].ids(0)
     (key,) = os.listdir(path("cache", "ids"))
     assert key == sluice.open(where).report["xxh3_64"]
-    chosen = path("chosen")
-    os.makedirs(chosen)
+    chosen = path("chosen", "new")
     assert np.array_equal(sluice.open(where, index=chosen)[16].ids(0), first) and os.listdir(chosen)
+    with refused("cannot be written", "index=FOLDER"):
+        sluice.open(where, index=path("corpus-500-1.jsonl", "no-folder"))[16].ids(0)
+    # What is kept beside a set that cannot be written is used.
+    where, kept = copy_of("wds"), os.listdir(path("cache", "ids"))
+    assert np.array_equal(sluice.open(where)[16].ids(0), first)
+    access, os.access = os.access, lambda *_: False
+    try:
+        os.rename(path("cache"), path("cache-before"))
+        assert np.array_equal(sluice.open(where)[16].ids(0), first) and not os.path.exists(path("cache"))
+    finally:
+        os.access = access
+        os.rename(path("cache-before"), path("cache"))
+    assert os.listdir(path("cache", "ids")) == kept
 
 
 def test_shared() -> None:
@@ -271,6 +293,9 @@ def test_shared() -> None:
         where = shards(name)
         want = [r["tokens"] for r in records(where)]
         data = pickle.loads(pickle.dumps(sluice.open(where)))
+        q = data[64][3]
+        again = pickle.loads(pickle.dumps([q, q.lengths, q]))[2]
+        assert again.ids.tolist() == q.ids.tolist() and again.index == 3 and len(pickle.dumps(q)) < 1000
         every = [(b.name, i) for b in data for i in range(len(b))]
 
         def one(at: tuple[str, int], data: sluice.Set = data) -> Any:
@@ -283,6 +308,14 @@ def test_shared() -> None:
     except ValueError:
         return
     raise AssertionError("ids can be written")
+
+
+def test_modules() -> None:
+    """The package's modules, without an import of their own."""
+    code = "import sluice; print(sluice.grain.Source.__name__, sluice.masks.sdpa_mask.__name__)"
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(sluice.__file__ or ""))}
+    r = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert r.stdout.split() == ["Source", "sdpa_mask"], r.stderr
 
 
 def test_numpy_alone() -> None:
@@ -302,6 +335,8 @@ def test_numpy_alone() -> None:
             sluice.Loader(data, batch_tokens=1024)
         with refused("pip install xxhash"):
             sluice.open(where, verify=True)
+        with refused("pip install xxhash"):
+            sluice.open(pieces(False), verify=True)
     finally:
         sys.modules.update({m: module for m, module in kept.items() if module})
         for m, module in kept.items():

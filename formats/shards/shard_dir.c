@@ -158,11 +158,13 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
 
 int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
 {
+    const char *made = exists_in(dir, "stream") ? "stream is the parts in" : "set is";
+    const char *where = exists_in(dir, "stream") ? "stream" : "shards";
     return exists_in(dir, "state/made-by")
                ? slu_fail(err, SLU_E_FORMAT,
-                          "%s: is a folder of sluice-batch; its set is %s/shards, and "
+                          "%s: is a folder of sluice-batch; its %s %s/%s, and "
                           "'sluice-batch status %s' tells how far it is",
-                          dir, dir, dir)
+                          dir, made, dir, where, dir)
                : SLU_OK;
 }
 

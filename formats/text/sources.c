@@ -31,8 +31,9 @@ struct resolver {
     bool has_stdin;
     char *special; /* see struct slu_sources */
     const struct slu_sources_cfg *cfg;
-    size_t lower;  /* path of s->lower */
-    size_t domain; /* of the paths that are added; 0: none */
+    size_t lower;                /* path of s->lower */
+    size_t domain;               /* of the paths that are added; 0: none */
+    uint64_t included, excluded; /* globs that matched a file: bit i for the i-th */
 };
 
 static int add(struct resolver *r, const char *path, const struct stat *st,
@@ -104,31 +105,49 @@ static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
     }
 }
 
-/* Whether a path, relative to the named folder, matches one of the globs. */
-static bool matches(const char *globs, const char *path)
+/* Whether a path, relative to the named folder, matches one of the globs. Adds to
+ * `used` those that it matches. */
+static bool matches(const char *globs, const char *path, uint64_t *used)
 {
     const char *name = strrchr(path, '/');
     char glob[PATH_MAX];
-    for (const char *g = globs, *end;; g = end + 1) {
+    bool any = false;
+    uint64_t bit = 1;
+    for (const char *g = globs, *end;; g = end + 1, bit <<= 1) {
         end = strchrnul(g, ',');
         size_t n = (size_t)(end - g);
         if (n && n < sizeof glob) {
             memcpy(glob, g, n);
             glob[n] = 0;
-            if (!fnmatch(glob, name && !strchr(glob, '/') ? name + 1 : path, 0))
-                return true;
+            if (!fnmatch(glob, name && !strchr(glob, '/') ? name + 1 : path, 0)) {
+                *used |= bit;
+                any = true;
+            }
         }
         if (!*end)
-            return false;
+            return any;
     }
 }
 
-static int rank_of(const struct resolver *r, const struct entry *e, size_t below)
+/* The first of 64 globs that matched no file; *len: its bytes. NULL: none. */
+static const char *unused_glob(const char *globs, uint64_t used, size_t *len)
+{
+    const char *end;
+    for (unsigned i = 0; globs && i < 64; i++, globs = *end ? end + 1 : NULL) {
+        end = strchrnul(globs, ',');
+        *len = (size_t)(end - globs);
+        if (*len && !(used >> i & 1))
+            return globs;
+    }
+    return NULL;
+}
+
+static int rank_of(struct resolver *r, const struct entry *e, size_t below)
 {
     const struct slu_sources_cfg *cfg = r->cfg;
     const char *path = r->s->bytes + e->path + below;
-    if ((cfg->include && !matches(cfg->include, path)) ||
-        (cfg->exclude && matches(cfg->exclude, path)))
+    if ((cfg->include && !matches(cfg->include, path, &r->included)) ||
+        (cfg->exclude && matches(cfg->exclude, path, &r->excluded)))
         return -1;
     return cfg->rank && !cfg->include ? (int)cfg->rank(path) : 0;
 }
@@ -488,6 +507,8 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
         s->n = r.n;
         s->end = s->base + r.n;
     }
+    s->unused_include = unused_glob(cfg->include, r.included, &s->unused_include_len);
+    s->unused_exclude = unused_glob(cfg->exclude, r.excluded, &s->unused_exclude_len);
     s->special = r.special;
     s->lower = s->n_lower ? s->bytes + r.lower : NULL;
     free(r.e);

@@ -47,7 +47,11 @@ struct slu_sources {
     char *special;     /* the first of these by bytes; NULL: none */
     uint64_t n_lower;  /* left out: files of folders with a lower rank than others */
     const char *lower; /* the first of these; NULL: none */
-    char *bytes;       /* private: memory of path and name */
+    /* the first glob of `include` and of `exclude` that no file of a folder matches, in
+     * cfg; NULL: none. Globs of `exclude` are compared only with what is included. */
+    const char *unused_include, *unused_exclude;
+    size_t unused_include_len, unused_exclude_len;
+    char *bytes; /* private: memory of path and name */
     size_t bytes_len, bytes_cap;
 };
 

@@ -85,6 +85,16 @@ echo '{}' >folder/report.json
 for p in inspect schedule; do
     refused "$p: a folder of sluice-batch" 1 "its set is folder/shards, and 'sluice-batch status folder'" $p folder
 done
+mkdir folder/stream
+refused "  one whose recipe has no --format" 1 "its stream is the parts in folder/stream, and 'sluice-batch" inspect folder
+echo '{"content": "a"}' >content.jsonl
+refused "texts under another name" 1 "--field text: none of 1 documents has a text there; name a field that they have" \
+    tokenize -t bytes --on-error skip content.jsonl -o x.tks
+check "  which --field cannot be left out for" shell '! grep -q "leave the option out" err'
+printf '{"text": 1}\n{"text": 2}\n' >numbers.jsonl
+status "records all of which are bad" 0 tokenize -t bytes --on-error skip numbers.jsonl -o none.tks
+check "  are in the line with the counts" grep -q \
+    '^tokenize: 2 documents, 0 tokens in; 0 documents, 0 tokens in 0 sequences out; dropped: not-a-string 2 documents; ' err
 inspect -q mds/D_2 >mds.txt
 check "ids of two bytes: a vocabulary" grep -q '^  vocabulary  65536 ids, 2 bytes each$' mds.txt
 "$PYTHON" -c 'import array; array.array("I", [5, 6, 0]).tofile(open("wide.npy", "wb"))'

@@ -133,4 +133,10 @@ empty "  without a warning" "$(told err)"
 same "a glob of paths, another of names" "one" "$(of_clone --include 'data/*' --exclude '*.gz')"
 same "a named format takes all" 4 "$(tokenize -q -t bytes --format text clone | inspect --json - | "$PYTHON" -c 'import json, sys
 print(json.load(sys.stdin)["documents"])')"
+unused() { echo "tokenize: $1: matches no file in a folder; for all files below a folder write 'FOLDER/*'"; }
+empty "  none of which is in vain" "$(told err)"
+same "a folder's name leaves nothing out" "one two" "$(of_clone --include '*.jsonl*' --exclude data)"
+same "  and a warning says so" "$(unused "--exclude 'data'")" "$(told err)"
+same "a glob of two that takes nothing" "one" "$(of_clone --include '*.jsonl,dta/*')"
+same "  and a warning" "$(unused "--include 'dta/*'")" "$(told err)"
 status "globs that leave nothing" 2 tokenize -t bytes --exclude '*' clone -o x.tks

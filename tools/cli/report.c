@@ -443,7 +443,7 @@ void cli_summary(struct cli_ctx *ctx)
 {
     const struct slu_ledger *l = &ctx->ledger;
     const struct cli_common *c = &ctx->common;
-    if (ctx->report && (l->in.tokens || l->out.tokens) &&
+    if (ctx->report && (l->in.documents || l->in.tokens || l->out.tokens) &&
         (ctx->report->draw || c->verbose || (!c->quiet && moved(ctx))))
         say_summary(ctx);
 }

@@ -401,6 +401,16 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     slu_buf_release(&b);
 }
 
+static void warn_unused(struct cli_ctx *ctx, const char *option, const char *glob,
+                        size_t len)
+{
+    if (glob)
+        cli_warn(ctx,
+                 "%s '%.*s': matches no file in a folder; for all files below a folder "
+                 "write 'FOLDER/*'",
+                 option, (int)len, glob);
+}
+
 /* For files in folders. */
 static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
 {
@@ -417,6 +427,8 @@ static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
                  "data: %s%s; --include '*' takes all",
                  (unsigned long long)s->n_lower, slu_plural(s->n_lower), s->lower,
                  s->n_lower > 1 ? ", ..." : "");
+    warn_unused(ctx, "--include", s->unused_include, s->unused_include_len);
+    warn_unused(ctx, "--exclude", s->unused_exclude, s->unused_exclude_len);
 }
 
 /* `seg`: what documents have whose record and source say nothing else. */

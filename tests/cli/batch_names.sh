@@ -179,6 +179,10 @@ printf '%s\n' 'input = in/x.jsonl' 'parts = 1' 'shuffle = --mix web=1,code=1' >b
 status "a mix of domains that no document has" 1 sluice-batch init bad refused
 check "says so" grep -qF 'bad:3: shuffle: --mix takes documents by domain, and tokenize gives them none' err
 check "nothing is made" test ! -e refused
+printf '%s\n' 'input.web = in/x.jsonl' 'input.code = in/x.jsonl' 'parts = 1' 'shuffle = --mix web=1,cod=0.5' >bad
+status "a mix that names no input's domain" 1 sluice-batch init bad refused
+check "says which there are" grep -qF 'bad:4: shuffle: --mix cod: no input has this domain; inputs have code web' err
+check "nothing is made" test ! -e refused
 status "an output folder that can't be" 1 sluice-batch --local 1 recipe recipe/out
 check "an output folder that can't be: one line" one_line err
 status "a folder as recipe" 1 sluice-batch --local 1 in refused

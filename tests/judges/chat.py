@@ -2,8 +2,8 @@
 
 What it proves: the text of real chat templates, ids and masks are those of transformers' apply_chat_template, where a
 template marks generations; elsewhere the spans are those of all prefixes, and of the turns' own marks. About 24
-templates; JUDGES_FULL=1: all, with 1,000 dialogues. `make python` fetches the templates, tokenizers and transformers; without them it is
-skipped. python/tests/test_chat.py has the comparison, which `make check-python` runs for fewer dialogues.
+templates; JUDGES_FULL=1: all, with 1,000 dialogues. `make python` fetches the templates, tokenizers and
+transformers; without them it is skipped. python/tests/test_chat.py has the comparison, which `make check-python` runs for fewer dialogues.
 """
 import os
 

@@ -5,6 +5,7 @@
 #include "formats/ids/raw_file.h"
 #include "formats/shards/shardset.h"
 #include "lib/base/le.h"
+#include "lib/stream/mask.h"
 
 struct state {
     struct slu_raw *raw;
@@ -88,14 +89,11 @@ static int read_mask(const struct state *l, uint32_t *id, struct slu_err *err)
             (unsigned long long)l->at - 1, slu_le32(l->text.data),
             slu_le32(l->text.data + 4), (unsigned long long)n_id_byte,
             (unsigned long long)l->n_id);
-    for (uint64_t i = 0; i < l->n_id; i++) {
-        if (mask[i] > 1)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "item %llu: its mask has a %u at %llu; expected 0 or 1",
-                            (unsigned long long)l->at - 1, mask[i],
-                            (unsigned long long)i);
-        id[i] |= (uint32_t)mask[i] << 31;
-    }
+    uint64_t i = slu_mask_mark_bytes(id, mask, l->n_id);
+    if (i < l->n_id)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "item %llu: its mask has a %u at %llu; expected 0 or 1",
+                        (unsigned long long)l->at - 1, mask[i], (unsigned long long)i);
     return SLU_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "formats/shards/shardset.h"
 #include "lib/base/le.h"
+#include "lib/stream/mask.h"
 #include "mds.h"
 
 struct state {
@@ -79,14 +80,12 @@ static int next_column(struct state *m, struct slu_mds_file *f, enum slu_mds_typ
 static int read_mask(struct state *m, uint32_t *id, struct slu_err *err)
 {
     int rc = next_column(m, m->masks, SLU_MDS_U8, err);
-    for (uint64_t i = 0; !rc && i < m->n_id; i++) {
-        if (m->raw.data[i] > 1)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "sample %llu: loss_mask is %u at %llu; expected 0 or 1",
-                            (unsigned long long)slu_mds_file_at(m->file) - 1,
-                            m->raw.data[i], (unsigned long long)i);
-        id[i] |= (uint32_t)m->raw.data[i] << 31;
-    }
+    uint64_t i = rc ? m->n_id : slu_mask_mark_bytes(id, m->raw.data, m->n_id);
+    if (i < m->n_id)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "sample %llu: loss_mask is %u at %llu; expected 0 or 1",
+                        (unsigned long long)slu_mds_file_at(m->file) - 1,
+                        m->raw.data[i], (unsigned long long)i);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include "formats/ids/raw_file.h"
 #include "formats/ids/tokens_private.h"
 #include "formats/shards/shardset.h"
+#include "lib/stream/mask.h"
 #include "olmo_rows.h"
 
 struct olmo {
@@ -119,15 +120,12 @@ static int read_mask(struct olmo *o, uint32_t *id, uint64_t n_id, struct slu_err
     int rc = slu_buf_reserve(&o->mask, n_id, err);
     if (!rc)
         rc = slu_raw_take(o->marks, o->mask.data, n_id, err);
-    for (uint64_t i = 0; !rc && i < n_id; i++) {
-        if (o->mask.data[i] > 1)
-            return slu_fail(
-                err, SLU_E_FORMAT,
-                "%s: byte %llu of the label_mask beside it is %u; expected 0 "
-                "or 1",
-                o->path, (unsigned long long)(o->at_tok + i), o->mask.data[i]);
-        id[i] |= (uint32_t)o->mask.data[i] << 31;
-    }
+    uint64_t i = rc ? n_id : slu_mask_mark_bytes(id, o->mask.data, n_id);
+    if (i < n_id)
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "%s: byte %llu of the label_mask beside it is %u; expected 0 or 1", o->path,
+            (unsigned long long)(o->at_tok + i), o->mask.data[i]);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 
 #include "formats/shards/shardset.h"
 #include "lib/base/io.h"
+#include "lib/stream/mask.h"
 
 enum { BLOCK = 512 };
 
@@ -238,7 +239,7 @@ static int read_mask(struct wds *w, struct slu_buf *ids, struct slu_err *err)
             return slu_fail_at(err, SLU_E_FORMAT, w->at,
                                "member %llu: its mask has a %u; expected 0 or 1",
                                (unsigned long long)w->n, bit[i]);
-        id[i] |= bit[i] << 31;
+        id[i] = slu_mask_mark(id[i], bit[i]);
     }
     return rc;
 }

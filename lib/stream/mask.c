@@ -16,8 +16,16 @@ void slu_mask_join(uint32_t *marked, const void *tok, unsigned tok_bytes,
         uint32_t id = !t               ? 0
                       : tok_bytes == 2 ? slu_le16(t + 2 * i)
                                        : slu_le32(t + 4 * i);
-        marked[i] = id | bit << 31;
+        marked[i] = slu_mask_mark(id, bit);
     }
+}
+
+size_t slu_mask_mark_bytes(uint32_t *id, const uint8_t *mask, size_t n)
+{
+    size_t i = 0;
+    for (; i < n && mask[i] <= 1; i++)
+        id[i] = slu_mask_mark(id[i], mask[i]);
+    return i;
 }
 
 void slu_mask_split(const uint32_t *marked, size_t n, void *tok, unsigned tok_bytes,

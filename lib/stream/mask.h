@@ -32,6 +32,16 @@ static inline uint64_t slu_mask_bytes(uint64_t n)
 void slu_mask_join(uint32_t *marked, const void *tok, unsigned tok_bytes,
                    const uint8_t *bits, size_t n);
 
+/* Returns the id, marked if `bit` is 1; it is 0 or 1. */
+static inline uint32_t slu_mask_mark(uint32_t id, uint32_t bit)
+{
+    return id | bit << 31;
+}
+
+/* Marks the ids whose byte of `mask` is 1. Returns n, or the index of the first byte that
+ * is neither 0 nor 1, from which on no id is marked. */
+size_t slu_mask_mark_bytes(uint32_t *id, const uint8_t *mask, size_t n);
+
 /* Parts n marked ids: stores ids of tok_bytes bytes (NULL: not wanted) and their bits
  * (NULL: not wanted; slu_mask_bytes(n) bytes, the last bits 0). */
 void slu_mask_split(const uint32_t *marked, size_t n, void *tok, unsigned tok_bytes,

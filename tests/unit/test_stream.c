@@ -1,6 +1,7 @@
 /* test_stream.c - the stream: streams of every shape are written and read; frames are cut
  * only by the sequences; the writer makes the specification's examples
  * (test_stream_faults.c: damage). */
+#include "lib/stream/mask.h"
 #include "tests/unit/stream_file.h"
 
 /* A reader keeps the vocabulary as the frame stores it, which is what packing it makes.
@@ -287,6 +288,21 @@ static void checksums_follow_the_definition(void **state)
     compare_checksums(&s);
 }
 
+static void mask_bytes(void **state)
+{
+    uint32_t id[4] = {7, 0, 0x7fffffff, 9};
+    const uint8_t mask[4] = {1, 0, 1, 2};
+    (void)state;
+
+    assert_int_equal(slu_mask_mark_bytes(id, mask, 3), 3);
+    assert_int_equal(id[0], SLU_TRAINED | 7);
+    assert_int_equal(id[1], 0);
+    assert_int_equal(id[2], 0xffffffff);
+    assert_int_equal(slu_mask_mark_bytes(id, mask, 4), 3); /* 2 is no bit */
+    assert_int_equal(id[3], 9);
+    assert_int_equal(slu_mask_mark_bytes(id, mask + 3, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +311,7 @@ int main(void)
         cmocka_unit_test(parts_do_not_matter),
         cmocka_unit_test(checksums_follow_the_definition),
         cmocka_unit_test(specification_example),
+        cmocka_unit_test(mask_bytes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -68,9 +68,7 @@ rehearse() {
         while read -r _ option file; do
             check_file "$option" "$file"
         done <"$scratch/files"
-        ! mixes_domains || has_domains || grep -q -e '--domain' "$scratch/options.tokenize" ||
-            die "$(at shuffle): shuffle: --mix takes documents by domain, and tokenize gives them none; add --domain-field NAME there, or give inputs their domains: input.NAME = ..."
-        check_mix
+        ! mixes_domains || grep -q -e '--domain' "$scratch/options.tokenize" || check_mix
         eval "set -- $(sed -n 's/^W //p' "$scratch/words")"
         [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
         "$bin/$prefix$program" -q -T 1 "$@" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {
@@ -85,9 +83,11 @@ mixes_domains() {
     [ "$step" = shuffle ] && grep -q -e '--mix[ =]\|--mix-schedule' "$scratch/options.shuffle" &&
         ! grep -q -e '--mix-by[ =]input' "$scratch/options.shuffle"
 }
-# check_mix: --mix names domains of the inputs, where these are all that there are.
+# check_mix: where tokenize has no option for domains, inputs have some; and if all have one, --mix names these alone.
 check_mix() {
-    mixes_domains && has_domains && ! given input && ! grep -q -e '--domain' "$scratch/options.tokenize" || return 0
+    has_domains ||
+        die "$(at shuffle): shuffle: --mix takes documents by domain, and tokenize gives them none; add --domain-field NAME there, or give inputs their domains: input.NAME = ..."
+    ! given input || return 0
     sed -n 's/.*--mix[ =]\([^ ]*\).*/\1/p' "$scratch/options.shuffle" | tr ',' '\n' | sed -n 's/=[0-9.]*$//p' >"$scratch/mix"
     while read -r name; do
         grep -qF -e "input.$name = " "$recipe" ||

@@ -50,6 +50,13 @@ struct slu_shard_rule {
     uint64_t per_tok, per_seq, size;
 };
 
+/* The place of the sequence that follows n: how long these are together. */
+static inline uint64_t slu_shard_place(const struct slu_shard_rule *r,
+                                       struct slu_count n)
+{
+    return r->per_seq * n.sequences + r->per_tok * n.tokens;
+}
+
 /* Facts about a bucket, a shard of it, and a sequence, for the format. */
 struct slu_shard_bucket {
     char name[32];   /* "D_8", "L_1000", or "documents" */

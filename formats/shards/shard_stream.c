@@ -151,7 +151,7 @@ static void plan(bucket *b, uint64_t n_tok, struct row *row)
     row->at = b->plan_tok;
     row->done = slu_shards_done(b, row->number);
     b->plan_tok += n_tok;
-    b->place += r->per_seq + r->per_tok * n_tok;
+    b->place += slu_shard_place(r, (struct slu_count){.tokens = n_tok, .sequences = 1});
     row->last = b->place / r->size != row->number;
     if (row->last)
         b->plan_index = b->plan_tok = 0;
@@ -164,7 +164,7 @@ static void begin_place(struct slu_shards *s)
     bucket *b = &s->bucket[0];
 
     if (n && s->cfg.documents && !b->place)
-        b->place = b->pub.rule.per_seq * n->sequences + b->pub.rule.per_tok * n->tokens;
+        b->place = slu_shard_place(&b->pub.rule, *n);
 }
 
 static int produce(void *ctx, void *job, struct slu_err *err)

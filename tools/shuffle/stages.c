@@ -200,7 +200,7 @@ static void place_documents(struct job *j, const struct cli_part *part,
     for (unsigned i = 0; i < 3; i++) {
         struct slu_count n =
             slu_shuffle_counts(&j->flow, 0, i < 2 ? part->i + i : part->n);
-        shard[i] = ceil_div(r->per_seq * n.sequences + r->per_tok * n.tokens, r->size);
+        shard[i] = ceil_div(slu_shard_place(r, n), r->size);
     }
     *span =
         (struct slu_shards_span){shard[0], shard[1] - shard[0], shard[1] == shard[2]};

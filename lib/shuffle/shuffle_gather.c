@@ -222,7 +222,7 @@ static int open_places(struct slu_shuffle_flow *q, struct slu_err *err)
     return slu_flow_of_cells(q->flow, SEQ, j, end, &q->seq, err);
 }
 
-/* next_row by places. */
+/* next_row by places. It may be called again after the end. */
 static int next_place(struct slu_shuffle_flow *q, struct slu_row *row,
                       struct slu_err *err)
 {
@@ -234,13 +234,17 @@ static int next_place(struct slu_shuffle_flow *q, struct slu_row *row,
         const struct slu_count is = p->next;
         struct slu_count n = {0, 1, 0, 0};
         uint64_t n_seg;
+        if (place_of(p, is) >= p->end && q->at < q->there)
+            return SLU_EOF; /* the rows that are left belong to other parts */
         rc = slu_table_next(q->seq, row, err);
-        if (rc || place_of(p, is) >= p->end)
+        if (!rc && q->at++ == q->there)
+            return miscounted(q, err);
+        if (!rc)
+            rc = slu_seqrec_peek(row->p, row->n_byte, &n.tokens, &n_seg, err);
+        if (rc)
             break;
-        rc = slu_seqrec_peek(row->p, row->n_byte, &n.tokens, &n_seg, err);
-        q->at++;
         slu_count_add(&p->next, n);
-        if (rc || place_of(p, is) < p->begin)
+        if (place_of(p, is) < p->begin)
             continue;
         p->first = p->given ? p->first : is;
         p->given = true;

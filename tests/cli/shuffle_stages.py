@@ -221,6 +221,9 @@ def shards():
         for n, ranges in GRID:
             want = one_set(documents, "documents %s %s" % (name, " ".join(more)), n, ranges, ["--format", name, "--documents"],
                            more, want)
+    n_documents = sum(json.loads(must(["inspect", "--json", s]).out)["sequences"] for s in documents)
+    one_set(documents, "documents, one after the first shard", 3, 7, ["--format", "olmo", "--documents"],
+            ["--shard-sequences", str(n_documents - 1)])
     one_set(documents, "documents, --sample", 3, 9, ["--format", "megatron", "--documents", "--sample", "0.02"],
             ["--shard-size", "11001"])
     one_set(documents, "documents, --sample 0", 3, 2, ["--format", "megatron", "--documents", "--sample", "0"])

@@ -143,7 +143,8 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: boo
 class Loader:
     """An iterator of Batches (whose arguments it takes), prefetched by threads.
 
-    It begins with the schedule's first step, or behind that of load_state_dict, and ends with the last.
+    It begins with the schedule's first step, or that of load_state_dict, and ends with the last; iter()
+    again goes on with the next step.
     state_dict() is a few numbers: the steps' identity and the next step. It is the same in every rank,
     and may be loaded with another number of ranks or workers, another layout or output.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ._base import SluiceError, need
@@ -21,51 +20,71 @@ class IterableDataset(_Base):  # type: ignore[misc]
         DataLoader(sluice.torch.IterableDataset(data, "steps.sched"), batch_size=None, num_workers=4)
 
     With any number of workers the loader gives the steps in order: each worker makes every
-    num_workers-th, and the loader takes them in turns. Under StatefulDataLoader its state_dict() goes
-    on with as many workers as there were. To go on with another world or number of workers, keep
-    dataset.state_after(batch), load it into the new dataset, and make a new loader for that.
+    num_workers-th, and the loader takes them in turns. Every iteration begins at the dataset's start:
+    the schedule's first step, or that of the state that load_state_dict was given.
+
+    Only the loader knows which batch it gave last: keep state_after(batch), load it into a dataset, and
+    make a new loader for that, with any world and number of workers. What StatefulDataLoader's own
+    state_dict() holds is for as many workers, and for one iteration.
     """
 
     def __init__(self, data: Set, schedule: Any = None, **arguments: Any) -> None:
         arguments.setdefault("output", "torch")
         self.batches = Batches(data, schedule, **arguments)
-        self._start = self._next = self.batches.first_step
-        self._worker: tuple[int, int] | None = None  # number and count, of a worker's own state
+        self._start = self.batches.first_step
 
     def __len__(self) -> int:
-        """Steps from the start, or the state that was loaded."""
+        """Steps of an iteration."""
         return len(self.batches) - self._start
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        info = get_worker_info()
-        me = (info.id, info.num_workers) if info else (0, 1)
-        if self._worker is None:
-            first = self._start + me[0]
-        elif self._worker == me:
-            first = self._start
-        else:
-            raise SluiceError(
-                f"a state of worker {self._worker[0]} of {self._worker[1]} in worker {me[0]} of {me[1]}; "
-                "state_after(batch) gives one for any number of workers"
-            )
-        self._worker = me if me[1] > 1 else None  # a single one's state is everybody's
-        for k in range(first, len(self.batches), me[1]):
-            self._next = k + me[1]
-            yield self.batches[k]
-        self._start, self._next, self._worker = self.batches.first_step, self.batches.first_step, None
+    def __iter__(self) -> _Steps:
+        return _Steps(self.batches, self._start)
 
     def state_after(self, batch: dict[str, Any]) -> dict[str, Any]:
         """The state behind a batch that the loader gave, for any world and number of workers."""
         return state_at(self.batches, int(batch["step"]) + 1)
 
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Iterations begin at the state's step from now on; loaders that have workers must be made anew."""
+        if isinstance(state, dict) and ("_num_yielded" in state or "_snapshot" in state):
+            raise SluiceError("the state is StatefulDataLoader's: load it into that loader")
+        self._start = step_of(self.batches, state)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "state_dict":  # workers have copies of the dataset: here it would always be the start
+            raise AttributeError(
+                "IterableDataset has no state_dict(), as only the loader knows which batch it gave last: "
+                "keep dataset.state_after(batch), or take StatefulDataLoader's state_dict()"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class _Steps:
+    """The steps of a worker: every n-th. StatefulDataLoader keeps its state."""
+
+    def __init__(self, batches: Batches, start: int) -> None:
+        info = get_worker_info()
+        self._batches, self._worker = batches, [info.id, info.num_workers] if info else [0, 1]
+        self._next = start + self._worker[0]
+
+    def __iter__(self) -> _Steps:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        if self._next >= len(self._batches):
+            raise StopIteration
+        batch = self._batches[self._next]
+        self._next += self._worker[1]
+        return batch
+
     def state_dict(self) -> dict[str, Any]:
-        """Of this process: in a worker, that worker's own."""
-        state = state_at(self.batches, self._next)
-        return {**state, "worker": self._worker} if self._worker else state
+        return {**state_at(self._batches, self._next), "worker": self._worker}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        worker = state.get("worker")
-        self._worker = tuple(worker) if worker else None
-        if self._worker:  # a worker's next step may lie behind the end
-            state = {**state, "step": min(state["step"], len(self.batches))}
-        self._start = self._next = step_of(self.batches, state)
+        if state["worker"] != self._worker:
+            raise SluiceError(
+                "a state of worker {} of {} in worker {} of {}; ".format(*state["worker"], *self._worker)
+                + "dataset.state_after(batch) gives one for any number of workers"
+            )
+        step_of(self._batches, {**state, "step": min(state["step"], len(self._batches))})  # may lie behind the end
+        self._next = state["step"]

@@ -306,15 +306,52 @@ def test_torch_workers() -> None:
         if len(seen) == 13:
             state = dataset.state_after(b)
             break
-    alone = IterableDataset(data, file)  # whose state_dict() is as good
-    for _, b in zip(range(13), alone):
-        assert alone.state_dict() == alone.state_after(b)
-    assert alone.state_dict() == state
+    for how in ("fork", "spawn"):  # workers' copies went on, not this dataset
+        next(iter(DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context=how)))
+        try:
+            dataset.state_dict()
+        except AttributeError as e:
+            assert "state_after(batch)" in str(e) and "StatefulDataLoader" in str(e)
+        else:
+            raise AssertionError("a dataset said where its loader is")
     ranks = [IterableDataset(data, file, rank=r, world=3) for r in range(3)]
     for x in ranks:
         x.load_state_dict(state)
     loaders = [DataLoader(x, batch_size=None, num_workers=w) for x, w in zip(ranks, (0, 1, 2))]
-    assert seen + [digest(list(step)) for step in zip(*loaders)] == want
+    for _ in range(2):  # a second iteration is the first again
+        assert seen + [digest(list(step)) for step in zip(*loaders)] == want
+
+
+def test_second_iteration() -> None:
+    """It begins at the dataset's start, whatever the number of workers, whether they are kept, and the loader."""
+    needs("torch", "torchdata.stateful_dataloader", "xxhash")
+    from torch.utils.data import DataLoader
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    from sluice.torch import IterableDataset
+
+    data, file = big()
+    n = len(sluice.Batches(data, file))
+    for kind in (DataLoader, StatefulDataLoader):
+        for workers, kept in ((0, False), (1, False), (4, False), (2, True)):
+            for start in (0, n - 7):
+                dataset = IterableDataset(data, file)
+                if start:
+                    dataset.load_state_dict(sluice.state_at(dataset.batches, start))
+                loader = kind(dataset, batch_size=None, num_workers=workers, persistent_workers=kept)
+                assert len(loader) == n - start
+                for _ in range(2):
+                    assert [b["step"] for b in loader] == list(range(start, n)), (kind, workers, kept)
+    for workers in (0, 1, 3):  # what StatefulDataLoader loads is for one iteration
+        first, again = (StatefulDataLoader(IterableDataset(data, file), batch_size=None, num_workers=workers)
+                        for _ in range(2))  # fmt: skip
+        for _, _b in zip(range(n - 7), first):
+            state = first.state_dict()
+        again.load_state_dict(state)
+        assert [b["step"] for b in again] == list(range(n - 7, n))
+        assert [b["step"] for b in again] == list(range(n))
+        with refused("load it into that loader"):
+            IterableDataset(data, file).load_state_dict(state)
 
 
 def test_worlds_and_workers() -> None:

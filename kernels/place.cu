@@ -8,7 +8,7 @@
  * contiguous. The reads of `order` are one stretch for each step of a bin; the bins of
  * a block are neighbours, so the block reads each stretch as a whole. */
 static const unsigned THREADS = 256;
-static const unsigned PER_THREAD = 16;
+static const unsigned PER_THREAD = 4; /* so that few items are work for many blocks */
 static const unsigned CHUNK = THREADS * PER_THREAD; /* runs of a block */
 
 /* The last interval of lo … hi that begins at or before run `at`. */
@@ -23,6 +23,18 @@ __device__ static uint32_t find(const slu_place_interval *interval, uint32_t lo,
             hi = mid - 1;
     }
     return lo;
+}
+
+/* The step that filled `slot`, from the last step of its bin on. */
+__device__ static const slu_place_step *step_of(const slu_place_step *step,
+                                                uint32_t last, unsigned long long slot)
+{
+    const slu_place_step *s = &step[last];
+    while (slot < s->slot) {
+        const slu_place_step *j = &step[s->jump];
+        s = slot < j->slot ? j : &step[s->parent];
+    }
+    return s;
 }
 
 /* Finds the interval of each block's first run for all blocks at once; in the blocks
@@ -52,9 +64,7 @@ __global__ static void __launch_bounds__(THREADS)
         unsigned long long q = at - v->first_item, items = v->items, b;
         b = q >> 32 ? q / items : (uint32_t)q / (uint32_t)items;
         unsigned long long slot = q - b * items;
-        const slu_place_step *s = &step[v->last];
-        while (slot < s->slot && s->parent != SLU_PLACE_OPENED)
-            s = &step[s->parent];
+        const slu_place_step *s = step_of(step, v->last, slot);
         unsigned long long j = slot - s->slot;
         unsigned long long k = (v->first_bin + b - s->first_bin) * s->repeat + j;
         run_item[at] = order[s->first + k];

@@ -22,8 +22,10 @@
  * gaps, from the first bin, item and id (the first bin need not be 0), and the last
  * interval ends with the last bin. `last` and `parent` are numbers of steps: the items
  * of an interval's bins were put there by its `last` step, that step's parent, and so
- * on up to SLU_PLACE_OPENED; a parent's slot is smaller than its child's. (The oracle
- * does not use these two.)
+ * on up to SLU_PLACE_OPENED; a parent's slot is smaller than its child's, and the slot
+ * of a step without a parent is 0. slu_place_link sets a step's parent and the numbers
+ * that shorten the way from an interval's last step to any of its others. (The oracle
+ * does not use any of these.)
  *
  *   slu_place_ref   the oracle: the lines above for each position
  *   slu_place_cpu   the fast version: interval after interval, without a division for
@@ -48,6 +50,9 @@ struct slu_place_step {
     uint64_t first_bin;
     uint64_t slot, used; /* items and ids that each of its bins already has */
     uint32_t parent;     /* the step before it in the same bins, or SLU_PLACE_OPENED */
+    uint32_t jump;       /* a step above the parent, or the parent; of a step without a
+                            parent, itself */
+    uint32_t depth;      /* number of steps above it */
     uint32_t zero;
 };
 
@@ -70,6 +75,24 @@ struct slu_place {
     const struct slu_place_interval *interval;
     size_t n_interval;
 };
+
+/* Sets parent, jump and depth of step i; its parent, if any, was linked before. Whoever
+ * goes to the jump where that is not too far, else to the parent, passes a number of
+ * steps that grows with the logarithm of the depth (Myers, An Applicative Random-Access
+ * Stack, 1983). */
+static inline void slu_place_link(struct slu_place_step *step, uint32_t i,
+                                  uint32_t parent)
+{
+    step[i].parent = parent;
+    step[i].jump = i;
+    step[i].depth = 0;
+    if (parent == SLU_PLACE_OPENED)
+        return;
+    const struct slu_place_step *p = &step[parent], *j = &step[p->jump];
+    step[i].jump =
+        p->depth - j->depth == j->depth - step[j->jump].depth ? j->jump : parent;
+    step[i].depth = p->depth + 1;
+}
 
 void slu_place_ref(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst);
 void slu_place_cpu(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,

@@ -299,14 +299,15 @@ static int append_plan(struct slu_pack_mem *m, const struct slu_pack_plan *plan,
     for (size_t i = 0; i < plan->n_group && !rc; i++) {
         const struct slu_pack_group *g = &plan->group[i];
         bool opened = g->parent == SLU_PACK_OPENED;
-        m->step[m->n_step++] = (struct slu_place_step){
+        m->step[m->n_step] = (struct slu_place_step){
             .first = at,
             .repeat = g->repeat,
             .len_tok = g->len_tok,
             .first_bin = m->n_bin + g->first_bin,
             .slot = g->slot,
-            .used = g->capacity - g->room - g->repeat * g->len_tok,
-            .parent = opened ? SLU_PLACE_OPENED : (uint32_t)(from + g->parent)};
+            .used = g->capacity - g->room - g->repeat * g->len_tok};
+        slu_place_link(m->step, (uint32_t)m->n_step++,
+                       opened ? SLU_PLACE_OPENED : (uint32_t)(from + g->parent));
         at += g->count * g->repeat;
     }
     for (size_t i = 0; i < n && !rc; i++) {

@@ -66,8 +66,13 @@ static void plan(const uint32_t *len, struct slu_place *p)
             g[n].count = c;
             g[n].first_bin =
                 parent == NO_GROUP ? bins : g[parent].first_bin + g[parent].taken;
-            step[n] = (struct slu_place_step){
-                at, repeat, l, g[n].first_bin, g[n].items, g[n].used, parent, 0};
+            step[n] = (struct slu_place_step){.first = at,
+                                              .repeat = repeat,
+                                              .len_tok = l,
+                                              .first_bin = g[n].first_bin,
+                                              .slot = g[n].items,
+                                              .used = g[n].used};
+            slu_place_link(step, (uint32_t)n, parent);
             g[n].items += repeat;
             g[n].used += repeat * l;
             if (parent == NO_GROUP)

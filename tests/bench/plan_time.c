@@ -85,8 +85,8 @@ static void place(const struct slu_pack_plan *plan, const uint32_t *order,
                                           .first_bin = g->first_bin,
                                           .slot = g->slot,
                                           .used = g->capacity - g->room -
-                                                  g->repeat * g->len_tok,
-                                          .parent = g->parent};
+                                                  g->repeat * g->len_tok};
+        slu_place_link(step, (uint32_t)i, g->parent);
         first += g->count * g->repeat;
     }
     for (size_t i = 0; i < n_v; i++)

@@ -1,6 +1,7 @@
 /* Each call that a kernel makes to the runtime failing in turn: that is answered, not
- * that arguments are wrong, and nothing of it is left for the next call. And the policy
- * of lib/base/device.h with its own thresholds, on a device that is there. */
+ * that arguments are wrong, and nothing of it is left for the next call. What a kernel
+ * does for bins of many items. And the policy of lib/base/device.h with its own
+ * thresholds, on a device that is there. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -136,6 +137,42 @@ static void test_calls(void **state)
     }
 }
 
+/* Instructions of lanes to place bins of `depth` items, each item by a step of its own. */
+static double placed_by(uint32_t depth)
+{
+    static struct slu_place_step step[N];
+    uint32_t n = N / depth * depth, bins = n / depth;
+    struct slu_place_interval interval = {.items = depth, .capacity = depth};
+    for (uint32_t i = 0; i < depth; i++) {
+        step[i] = (struct slu_place_step){.first = (uint64_t)i * bins,
+                                          .repeat = 1,
+                                          .len_tok = 1,
+                                          .slot = i,
+                                          .used = i};
+        slu_place_link(step, i, i ? i - 1 : SLU_PLACE_OPENED);
+    }
+    interval.last = depth - 1;
+    void *steps = put(step, depth * sizeof *step);
+    void *intervals = put(&interval, sizeof interval);
+    const struct slu_place p = {on.order, n, steps, depth, intervals, 1};
+    uint64_t before = emu_instructions();
+    assert_int_equal(slu_place_cuda(&p, on.run_item, on.run_dst, on.work,
+                                    slu_place_cuda_work(n, depth, 1), NULL),
+                     0);
+    slu_device_free(steps);
+    slu_device_free(intervals);
+    return (double)(emu_instructions() - before) / n;
+}
+
+/* Each load of a step waits for the one before it: they may not grow with the bin. */
+static void test_deep_bins(void **state)
+{
+    (void)state;
+    double few = placed_by(8), many = placed_by(N);
+    if (many > 4 * few)
+        fail_msg("%.0f instructions an item, in bins of 8 items %.0f", many, few);
+}
+
 /* Work that comes in parts is worth a device when the parts together are. */
 static void test_policy(void **state)
 {
@@ -159,6 +196,7 @@ static void test_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),
+                                       cmocka_unit_test(test_deep_bins),
                                        cmocka_unit_test(test_policy)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

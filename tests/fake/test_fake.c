@@ -64,15 +64,16 @@ static void add_domain(struct arrays *s, int d, uint64_t *first_bin)
     uint64_t at = r->first_item;
     for (size_t i = 0; i < plan->n_group; i++) {
         const struct slu_pack_group *g = &plan->group[i];
-        s->step[s->a.n_step++] = (struct slu_place_step){
+        s->step[s->a.n_step] = (struct slu_place_step){
             .first = at,
             .repeat = g->repeat,
             .len_tok = g->len_tok,
             .first_bin = *first_bin + g->first_bin,
             .slot = g->slot,
-            .used = CAPACITY - g->room - g->repeat * g->len_tok,
-            .parent = g->parent == SLU_PACK_OPENED ? SLU_PLACE_OPENED
-                                                   : first_step + g->parent};
+            .used = CAPACITY - g->room - g->repeat * g->len_tok};
+        slu_place_link(s->step, (uint32_t)s->a.n_step++,
+                       g->parent == SLU_PACK_OPENED ? SLU_PLACE_OPENED
+                                                    : first_step + g->parent);
         at += g->count * g->repeat;
     }
     for (size_t i = 0; i < n_row; i++)

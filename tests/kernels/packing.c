@@ -37,8 +37,9 @@ static void draw_plan(struct packing *p, size_t n_step, uint32_t longest,
             len -= (uint32_t)rnd(1 + len / 8);
         g[i] =
             (struct group){.step = (uint32_t)i, .used = repeat * len, .slot = repeat};
-        p->step[i] = (struct slu_place_step){
-            .first = pos, .repeat = repeat, .len_tok = len, .parent = SLU_PLACE_OPENED};
+        p->step[i] =
+            (struct slu_place_step){.first = pos, .repeat = repeat, .len_tok = len};
+        slu_place_link(p->step, (uint32_t)i, parent ? parent->step : SLU_PLACE_OPENED);
         if (parent) {
             uint64_t left = parent->count - parent->taken;
             g[i].count = rnd(2) ? left : 1 + rnd(left);
@@ -47,7 +48,6 @@ static void draw_plan(struct packing *p, size_t n_step, uint32_t longest,
             g[i].used += parent->used;
             p->step[i].slot = parent->slot;
             p->step[i].used = parent->used;
-            p->step[i].parent = parent->step;
             parent->taken += g[i].count;
         } else {
             g[i].count = 1 + rnd(most_bins);

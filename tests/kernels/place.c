@@ -117,7 +117,7 @@ static bool moved_case(struct packing *p)
     return good;
 }
 
-/* n bins of one item each: the device's blocks take 4096 items. */
+/* n bins of one item each: the device's blocks take 1024 items. */
 static bool even_bins(size_t n)
 {
     struct slu_place_step step = {

@@ -78,14 +78,19 @@ def map_file(path: str, n_byte: int | None = None) -> Array:
         raise SluiceError(f"{path}: cannot be read: {e.strerror}") from e
 
 
-def check_hash(data: Any, want: str, where: str) -> None:
-    """Refuse data whose XXH3-64 is not `want`, where xxhash is installed."""
+def xxh3(data: Any) -> str | None:
+    """XXH3-64 in hexadecimal; None where xxhash is not installed."""
     try:
         import xxhash
     except ImportError:
-        return
-    got = xxhash.xxh3_64_hexdigest(data)
-    if got != want:
+        return None
+    return str(xxhash.xxh3_64_hexdigest(data))
+
+
+def check_hash(data: Any, want: str, where: str) -> None:
+    """Refuse data whose XXH3-64 is not `want`, where xxhash is installed."""
+    got = xxh3(data)
+    if got not in (None, want):
         raise SluiceError(
             f"{where}: is not as it was written (its XXH3-64 is {got}, and was {want}); copy or make the set again"
         )

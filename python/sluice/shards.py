@@ -2,7 +2,8 @@
 
 Formats whose ids lie in the file as they are (olmo, ds, megatron, litdata and mds without
 compression) are mapped. Of the others (wds, parquet, compressed ones) a shard's ids are written
-once, when it is first used, to a file that is mapped from then on: see `index_folder`.
+once, when it is first used, to a file that is mapped from then on, named by the report's checksum and
+the shard's: in the folder `.sluice-ids` of the set, or where that cannot be written in the user's cache.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file, need, unzstd
+from ._base import Array, SluiceError, check_hash, map_file, need, unzstd, xxh3
 
 # The suffix of the file that has a shard's ids.
 FORMATS = {
@@ -39,6 +40,7 @@ class Shard:
     n_byte: int
     hash: str
     n_seq: int
+    checked: bool = False  # ids that were kept for it are as they were written
 
 
 class Rows:
@@ -142,45 +144,36 @@ def _parquet(path: str, n_seq: int, n_ids: int) -> Array:
     return ids
 
 
-def index_folder(root: str, key: str) -> str:
-    """Where ids of shards that cannot be mapped are kept: ROOT/.sluice-ids, or where ROOT cannot be
-    written to a folder named by the report's checksum in $SLUICE_CACHE_DIR, or in the user's cache."""
-    beside = os.path.join(root, ".sluice-ids")
-    try:
-        os.makedirs(beside, exist_ok=True)
-        if os.access(beside, os.W_OK):
-            return beside
-    except OSError:
-        pass
-    cache = os.environ.get("SLUICE_CACHE_DIR") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sluice"
-    )
-    folder = os.path.join(cache, "ids", key)
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as e:
-        raise SluiceError(
-            f"{folder}: cannot be made ({e.strerror}); set SLUICE_CACHE_DIR to a folder with room for the set's ids"
-        ) from e
-    return folder
+def _cache() -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(os.environ.get("SLUICE_CACHE_DIR") or os.path.join(home, "sluice"), "ids")
 
 
-def _write_once(path: str, ids: Array) -> None:
-    tmp = ""
+def _kept(path: str, n_byte: int, s: Shard) -> Array | None:
+    """The bytes of ids in a file that _keep wrote; None if it is missing, or not as it was written."""
+    if not os.path.exists(path):
+        return None
+    data = map_file(path)
+    if len(data) != n_byte + 16:
+        return None
+    hash = None if s.checked else xxh3(data[:-16])
+    if hash is not None and data[-16:].tobytes() != hash.encode():
+        return None
+    s.checked = True
+    return data[:n_byte]
+
+
+def _keep(path: str, ids: Array) -> None:
+    """Writes ids and their XXH3-64 (or what never is one, without xxhash) to a file that is whole once it is there."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    fd, tmp = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        fd, tmp = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
         with os.fdopen(fd, "wb") as f:
             ids.tofile(f)
+            f.write((xxh3(ids) or "-" * 16).encode())
         os.replace(tmp, path)
-    except BaseException as e:
-        if tmp:
-            os.unlink(tmp)
-        if isinstance(e, OSError):
-            raise SluiceError(
-                f"{path}: cannot be written: {e.strerror}; ids of shards that cannot be mapped are "
-                "kept there (sluice.open(..., index=FOLDER))"
-            ) from e
+    except BaseException:
+        os.unlink(tmp)
         raise
 
 
@@ -202,26 +195,32 @@ def open_shard(
     packed = path.endswith((".zstd", ".zstd.bin"))
     if kind not in ("wds", "parquet", "megatron-sft") and not packed:
         return layout(map_file(path, s.n_byte), dtype, s.n_seq, n_ids, path)
-    size = s.n_seq * n_ids * dtype.itemsize
-
-    def whole(kept: str) -> bool:
-        return os.path.exists(kept) and os.path.getsize(kept) == size
-
-    name = f"{s.file.replace('/', '-')}.{s.hash}.ids"
-    kept = os.path.join(index or os.path.join(root, ".sluice-ids"), name)
-    if not index and not whole(kept):
-        kept = os.path.join(index_folder(root, key), name)
-    if not whole(kept):
-        data = map_file(path, s.n_byte)
-        check_hash(data, s.hash, path)
-        if packed:
-            raw = np.frombuffer(unzstd(data.tobytes(), None, path), np.uint8)
-            ids = layout(raw, dtype, s.n_seq, n_ids, path).block(0, s.n_seq)
-        elif kind == "wds":
-            ids = _wds(data, s.n_seq, n_ids, path)
-        else:
-            ids = _parquet(path, s.n_seq, n_ids)
-        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(dtype).max:
-            raise _damaged(path, "an id past the vocabulary")
-        _write_once(kept, ids.astype(dtype))
-    return _fixed(map_file(kept, size), dtype, s.n_seq, n_ids, kept)
+    n_byte = s.n_seq * n_ids * dtype.itemsize
+    name = os.path.join(key, f"{s.file.replace('/', '-')}.{s.hash}.ids")
+    places = [os.path.join(p, name) for p in ([index] if index else [os.path.join(root, ".sluice-ids"), _cache()])]
+    for kept in places:
+        ids = _kept(kept, n_byte, s)
+        if ids is not None:
+            return _fixed(ids, dtype, s.n_seq, n_ids, kept)
+    data = map_file(path, s.n_byte)
+    check_hash(data, s.hash, path)
+    if packed:
+        raw = np.frombuffer(unzstd(data.tobytes(), None, path), np.uint8)
+        ids = layout(raw, dtype, s.n_seq, n_ids, path).block(0, s.n_seq)
+    elif kind == "wds":
+        ids = _wds(data, s.n_seq, n_ids, path)
+    else:
+        ids = _parquet(path, s.n_seq, n_ids)
+    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(dtype).max:
+        raise _damaged(path, "an id past the vocabulary")
+    ids, error = np.ascontiguousarray(ids, dtype), OSError()
+    for kept in places:
+        try:
+            _keep(kept, ids)
+            return _fixed(map_file(kept)[:n_byte], dtype, s.n_seq, n_ids, kept)
+        except OSError as e:
+            error = e
+    raise SluiceError(
+        f"{places[-1]}: cannot be written: {error}; ids of shards that cannot be mapped are kept there: "
+        "sluice.open(..., index=FOLDER), or set SLUICE_CACHE_DIR to a folder with room for them"
+    )

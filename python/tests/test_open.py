@@ -274,6 +274,15 @@ def test_index() -> None:
     assert np.array_equal(sluice.open(where, index=chosen)[16].ids(0), first) and os.listdir(chosen)
     with refused("cannot be written", "index=FOLDER"):
         sluice.open(where, index=path("corpus-500-1.jsonl", "no-folder"))[16].ids(0)
+    # What is kept is not used if it is not as it was written, or of another set.
+    needs("xxhash")
+    where, index = copy_of("wds"), path("kept")
+    want = [q.ids.tolist() for q in sluice.open(where, index=index)[16]]
+    (kept,) = Path(index).rglob("D_4-shard-0000000*")
+    for damage in (lambda: flip(str(kept), 0.3), lambda: flip(str(kept), 0.999), lambda: os.truncate(kept, 100)):
+        damage()
+        assert [q.ids.tolist() for q in sluice.open(where, index=index)[16]] == want
+    assert kept.parent.name == sluice.open(where).report["xxh3_64"]
     # What is kept beside a set that cannot be written is used.
     where, kept = copy_of("wds"), os.listdir(path("cache", "ids"))
     assert np.array_equal(sluice.open(where)[16].ids(0), first)

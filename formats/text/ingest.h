@@ -69,7 +69,7 @@ struct slu_ingest_stat {
     uint64_t rejected_by[SLU_REJECT_N];
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
     /* Records that were not rejected, and, of these, those without a field that is
-     * wanted; records rejected because it is missing. */
+     * wanted; records rejected because it is missing or not of its type. */
     uint64_t accepted, lacking[SLU_FIELDS], missed[SLU_FIELDS];
     struct slu_domain_row held; /* documents in holdout_out */
     struct slu_domains domains; /* of the documents in out */

@@ -70,8 +70,7 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
         slu_ledger_drop(l, slu_reject_name((enum slu_reject)reason), one);
         s->rejected_by[reason]++;
         s->rejected++;
-        if (reason == SLU_REJECT_MISSING_FIELD)
-            count_lacks(s->missed, text.lacks);
+        count_lacks(s->missed, text.lacks);
     } else if (fate != FATE_KEPT && fate != FATE_HELD) {
         slu_ledger_drop(l,
                         fate == FATE_EMPTY       ? "empty"

@@ -57,7 +57,10 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rec->reject == SLU_REJECT_MISSING_FIELD && rec->which == SLU_FIELD_TEXT;
     if (!(no_text ? g->cfg->skip_missing : g->cfg->skip_bad))
         return slu_reject_fail(&r, err);
-    int rc = settle(j, FATE_REJECTED + rec->reject, rec->lacks, j->rejects.len, err);
+    const bool no_field =
+        rec->reject >= SLU_REJECT_MISSING_FIELD && rec->reject <= SLU_REJECT_BAD_SPANS;
+    int rc = settle(j, FATE_REJECTED + rec->reject, no_field ? 1U << rec->which : 0,
+                    j->rejects.len, err);
     return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
 }
 

@@ -131,7 +131,8 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
     else
         rc = slu_long_doc_drop(t->doc, NULL, err);
     struct slu_fate_row row = {.what = (uint8_t)fate,
-                               .lacks = slu_ingest_lacks(t->cfg),
+                               .lacks =
+                                   fate < FATE_REJECTED ? slu_ingest_lacks(t->cfg) : 0,
                                .value = t->n_byte & SLU_FATE_MAX};
     return rc ? rc
               : slu_ingest_book(t->books, row, t->domain,

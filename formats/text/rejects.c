@@ -183,6 +183,15 @@ static const char *one_value(const struct slu_rejected *r)
     return NULL;
 }
 
+/* What to do about a record without the field `which`; one may lack a score. */
+static enum slu_advice missing_advice(unsigned which)
+{
+    return which == SLU_FIELD_TEXT     ? SLU_ADVISE_FIELD_TEXT
+           : which == SLU_FIELD_ID     ? SLU_ADVISE_FIELD_ID
+           : which == SLU_FIELD_DOMAIN ? SLU_ADVISE_FIELD_DOMAIN
+                                       : SLU_ADVISE_FIELD_SPANS;
+}
+
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
 {
     const char *path =
@@ -212,7 +221,7 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
     if (one_value(r))
         return slu_fail(err, SLU_E_FORMAT, "%s: %s", path, one_value(r));
     return slu_advise(err,
-                      r->reason == SLU_REJECT_MISSING_FIELD ? SLU_ADVISE_FIELDS
+                      r->reason == SLU_REJECT_MISSING_FIELD ? missing_advice(r->which)
                                                             : SLU_ADVISE_ON_ERROR,
                       rc);
 }

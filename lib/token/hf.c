@@ -10,10 +10,13 @@
 #include "lib/token/hf.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/token/added.h"
 #include "lib/token/tekken.h"
 #include "lib/token/trim.h"
+
+#define FILES "a model's tokenizer.json, tekken.json or .tiktoken file"
 
 bool hf_flag(struct slu_json_value v, const char *key)
 {
@@ -100,7 +103,31 @@ static int no_model(struct slu_json_value root, struct slu_err *err)
                             "the same model",
                             others[i].is);
     return slu_fail(err, SLU_E_FORMAT,
-                    "not a tokenizer.json: no model with a vocabulary");
+                    "not a tokenizer.json: no model with a vocabulary; name " FILES);
+}
+
+/* Whether the first line of several is a JSON value. */
+static bool is_json_lines(const struct slu_buf *file)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_json *j = NULL;
+    const uint8_t *end = file->len ? memchr(file->data, '\n', file->len) : NULL;
+    const bool is = end && end > file->data &&
+                    !slu_json_parse(&j, file->data, (size_t)(end - file->data), &err);
+    slu_json_free(j);
+    return is;
+}
+
+/* Says what a file is that is not JSON; *err has the reason. */
+static int not_json(const struct slu_buf *file, struct slu_err *err)
+{
+    const char *is = !file->len ? "is empty"
+                     : file->len >= 4 && !memcmp(file->data, "\xF5TKS", 4)
+                         ? "is a token stream"
+                     : is_json_lines(file) ? "is a file of JSON lines"
+                                           : NULL;
+    return is ? slu_fail(err, SLU_E_FORMAT, "%s, not a tokenizer; name " FILES, is)
+              : slu_err_at(err, "not " FILES);
 }
 
 static int read_tokenizer(struct hf_load *l, struct slu_json_value root,
@@ -150,6 +177,8 @@ int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *e
 
     hf_make_alphabet(l.byte_of);
     rc = slu_json_parse(&json, file->data, file->len, err);
+    if (rc == SLU_E_FORMAT)
+        rc = not_json(file, err);
     slu_buf_release(file);
     if (!rc && tok_is_tekken(slu_json_root(json))) {
         rc = tok_load_tekken(t, slu_json_root(json), err);

@@ -80,11 +80,6 @@ static int find_origin(struct origin *o, const struct slu_tokenizer_cfg *cfg,
     bool builtin = !strcmp(spec, "builtin");
 
     *o = (struct origin){.path = builtin ? NULL : spec, .cache = cfg->cache_dir};
-    if (!builtin && !cfg->pattern && ends_with(spec, ".model"))
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: SentencePiece's own format is not read; convert it to a "
-                        "tokenizer.json",
-                        spec);
     if (builtin || (!cfg->pattern && !ends_with(spec, ".tiktoken")))
         return SLU_OK;
     if (tok_tiktoken_pattern(&o->pattern, spec, cfg->pattern, err))
@@ -136,6 +131,36 @@ static bool key_of_file(const struct origin *o, struct slu_u128 *key)
     return ok;
 }
 
+/* Whether the first line is base64, a space and a digit, as in rank files. */
+static bool is_ranks(const struct slu_buf *file)
+{
+    static const char base64[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+    size_t i = 0;
+    while (i < file->len && memchr(base64, file->data[i], sizeof base64 - 1))
+        i++;
+    return i && i + 1 < file->len && file->data[i] == ' ' && file->data[i + 1] >= '0' &&
+           file->data[i + 1] <= '9';
+}
+
+/* Refuses what a file without a pattern can be that is no JSON. */
+static int check_kind(const struct origin *o, const struct slu_buf *file,
+                      struct slu_err *err)
+{
+    if (o->pattern)
+        return SLU_OK;
+    if (is_ranks(file))
+        return slu_advise(err, SLU_ADVISE_PATTERN,
+                          slu_fail(err, SLU_E_USAGE,
+                                   "has tiktoken's ranks, and the name does not say "
+                                   "how text is split for them"));
+    return ends_with(o->path, ".model")
+               ? slu_fail(err, SLU_E_UNSUPPORTED,
+                          "SentencePiece's own format is not read; convert it to a "
+                          "tokenizer.json")
+               : SLU_OK;
+}
+
 /* Builds t from its origin. *key: the key of the bytes it was built from, even if the
  * file has changed since. */
 static int build(struct slu_tokenizer *t, const struct origin *o, struct slu_u128 *key,
@@ -150,8 +175,10 @@ static int build(struct slu_tokenizer *t, const struct origin *o, struct slu_u12
         goto out;
     if (o->cache)
         *key = key_of(o, slu_hash128(file.data, file.len), file.len);
-    rc = o->pattern ? tok_load_tiktoken(t, &file, o->pattern, err)
-                    : tok_load_hf(t, &file, err);
+    rc = check_kind(o, &file, err);
+    if (!rc)
+        rc = o->pattern ? tok_load_tiktoken(t, &file, o->pattern, err)
+                        : tok_load_hf(t, &file, err);
     if (rc)
         slu_err_at(err, "%s", o->path);
 out:

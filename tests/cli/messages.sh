@@ -88,13 +88,28 @@ done
 mkdir folder/stream
 refused "  one whose recipe has no --format" 1 "its stream is the parts in folder/stream, and 'sluice-batch" inspect folder
 echo '{"content": "a"}' >content.jsonl
-refused "texts under another name" 1 "--field text: none of 1 documents has a text there; name a field that they have" \
+refused "texts under another name" 1 "--field text: none of 1 document has a text there; name a field that they have" \
     tokenize -t bytes --on-error skip content.jsonl -o x.tks
 check "  which --field cannot be left out for" shell '! grep -q "leave the option out" err'
+
+# Records all of which are bad: an error, and for parts a warning, with an error when their reports meet.
 printf '{"text": 1}\n{"text": 2}\n' >numbers.jsonl
-status "records all of which are bad" 0 tokenize -t bytes --on-error skip numbers.jsonl -o none.tks
-check "  are in the line with the counts" grep -q \
-    '^tokenize: 2 documents, 0 tokens in; 0 documents, 0 tokens in 0 sequences out; dropped: not-a-string 2 documents; ' err
+printf 'another line\na line\n' >lines.jsonl
+all_bad() { # FILE COUNTS ERROR ERROR_OF_PARTS [OPTION...]
+    bad=$1 counts=$2 say=$3 meet=$4
+    shift 4
+    refused "$bad, all bad $*" 1 "$say" tokenize -t bytes --on-error skip "$@" "$bad" -o none.tks
+    check "  no output" test ! -e none.tks
+    for i in 0 1; do
+        status "  part $i" 0 tokenize -t bytes --on-error skip "$@" --part $i/2 "$bad" --stats $i.json -o /dev/null
+        check "  is in the line with the counts" grep -q "tokens in 0 sequences out; dropped: $counts 1 document; " err
+    done
+    refused "  the parts' reports" 1 "$meet" inspect --merge-stats 0.json 1.json
+}
+all_bad numbers.jsonl not-a-string "--field text: none of 2 documents has a text there; name a field" \
+    "tokenize: none of 2 documents has a text where --field looks for it"
+all_bad lines.jsonl invalid-json "no record can be taken (invalid-json 2); a run without --on-error skip and --rejects says" \
+    "tokenize: none of 2 records could be taken; --rejects keeps them with the reasons"
 inspect -q mds/D_2 >mds.txt
 check "ids of two bytes: a vocabulary" grep -q '^  vocabulary  65536 ids, 2 bytes each$' mds.txt
 "$PYTHON" -c 'import array; array.array("I", [5, 6, 0]).tofile(open("wide.npy", "wb"))'
@@ -112,6 +127,15 @@ refused "a model's configuration" 1 "this is a model's config.json" take config.
 for n in gpt2 Qwen/Qwen3-8B mistralai/Mistral-7B-v0.1; do
     refused "a name of a hub" 1 "as by 'hf download $n tokenizer.json'" take $n
 done
+refused "lines of JSON" 1 "two.jsonl: is a file of JSON lines, not a tokenizer; name a model's tokenizer.json, tekken.json or" take two.jsonl
+refused "one line" 1 "one.jsonl: not a tokenizer.json: no model with a vocabulary; name a model's" take one.jsonl
+refused "a stream" 1 "two.tks: is a token stream, not a tokenizer; name a model's" take two.tks
+refused "nothing" 1 "/dev/null: is empty, not a tokenizer; name a model's" take /dev/null
+refused "no JSON" 1 "lines.jsonl: not a model's tokenizer.json, tekken.json or .tiktoken file: byte 0: not valid JSON" take lines.jsonl
+printf 'IQ== 0\nIg== 1\n' >ranks.model
+refused "ranks in a file of any name" 2 "ranks.model: has tiktoken's ranks, and the name does not say how text is split for them; name the split with --pattern" take ranks.model
+printf '\n\016\n\005<unk>' >pieces.model
+refused "SentencePiece" 1 "pieces.model: SentencePiece's own format is not read; convert it" take pieces.model
 refused "a file that is missing" 1 "t.json: No such file or directory" take t.json
 refused "a folder without one" 1 "empty: has no tokenizer.json and no tekken.json" take empty
 mkdir model

@@ -77,10 +77,10 @@ fi
 # A field that no document has is an error, one that few have a warning.
 echo text >t.txt
 status "texts have no ids" 1 tokenize -t bytes --id-field id -o x.tks t.txt
-same "  says so" "tokenize: --id-field id: none of 1 documents has an id there; name a field that they have, or leave the option out" "$(cat err)"
+same "  says so" "tokenize: --id-field id: none of 1 document has an id there; name a field that they have, or leave the option out" "$(cat err)"
 check "  and leaves no output" test ! -e x.tks
 status "texts have no domains" 1 tokenize -t bytes --domain-field d -o x.tks t.txt
-check "  says so" grep -q 'none of 1 documents has a domain there' err
+check "  says so" grep -q 'none of 1 document has a domain there' err
 "$PYTHON" -c 'import json
 for i in range(40): print(json.dumps({"text": "t%d" % i, **({"rare": "r"} if i < 3 else {}), **({"often": 1} if i < 4 else {})}))' >q.jsonl
 for f in id domain; do
@@ -203,7 +203,17 @@ echo '{"text":null}' >null.jsonl
 status "--on-missing fail: a null" 1 tokenize -t bytes --on-missing fail --on-error skip -o x.tks null.jsonl
 check "  names the record" grep -q '^tokenize: null.jsonl:1: byte 8: field "text" is null; ' err
 status "no record has a text" 1 tokenize -t bytes --on-missing skip -o x.tks null.jsonl
-check "  is an error" grep -q -- "--field text: none of 1 documents has a text there" err
+check "  is an error" grep -q -- "--field text: none of 1 document has a text there" err
+
+# A field that some records lack: the advice is about that field.
+printf '{"text": "a", "id": 1, "domain": "web"}\n{"text": "b"}\n' >few.jsonl
+for f in "id|name another field with --id-field, leave that option out, or go on without such records with --on-error skip" \
+    "domain|give such records a domain with --domain-default, or go on without them with --on-error skip"; do
+    status "no ${f%%|*}" 1 tokenize -t bytes "--${f%%|*}-field" "${f%%|*}" -o x.tks few.jsonl
+    check "  says what helps" grep -qF "few.jsonl:2: byte 0: no field \"${f%%|*}\"; " err
+    check "  with its options" grep -qF -- "${f#*|}" err
+    check "  not what does not" shell '! grep -q on-missing err'
+done
 
 # Names of files: a prefix, and the place of standard input.
 names() { inspect --records "$@" | "$PYTHON" -c 'import json, sys

@@ -188,9 +188,16 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_DEVICE] = "use --device cpu",
     [SLU_ADVISE_DS_STDIN] = "or pipe its ids with --input-format npy",
     [SLU_ADVISE_EOS_ID] = "name the id that ends each document with --eos-id N",
-    [SLU_ADVISE_FIELDS] =
-        "name the fields with --field, --id-field and --domain-field, or "
-        "go on without such records with --on-error skip or --on-missing skip",
+    [SLU_ADVISE_FIELD_DOMAIN] =
+        "name another field with --domain-field, give such records a domain with "
+        "--domain-default, or go on without them with --on-error skip",
+    [SLU_ADVISE_FIELD_ID] =
+        "name another field with --id-field, leave that option out, or go on without "
+        "such records with --on-error skip",
+    [SLU_ADVISE_FIELD_SPANS] = "name another field with --spans-field, or go on "
+                               "without such records with --on-error skip",
+    [SLU_ADVISE_FIELD_TEXT] = "name the field with --field, or go on without such "
+                              "records with --on-missing skip",
     [SLU_ADVISE_FORCE] = "or use -f to write it anew",
     [SLU_ADVISE_IDS] =
         "leave out --eos-id, --vocab-size and --column, or say what the file is with "

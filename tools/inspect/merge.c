@@ -39,6 +39,7 @@ struct group {
     struct {
         uint64_t have, of;
     } field[SLU_FIELDS]; /* documents of tokenize that have it, and that could */
+    uint64_t n_rejected; /* of tokenize */
 };
 
 /* As tokenize names them in its reports, and as users do. */
@@ -176,6 +177,8 @@ static void add_fields(struct group *g, value root)
 {
     value all, field, v;
     uint64_t n;
+    if (slu_json_get(root, "rejected", &v) && slu_json_u64(v, &n))
+        g->n_rejected += n;
     if (!slu_json_get(root, "fields", &all))
         return;
     for (int i = 0; i < SLU_FIELDS; i++) {
@@ -292,15 +295,22 @@ static int check_parts(const struct group *g, struct slu_err *err)
     return SLU_OK;
 }
 
-/* What none of the parts has is mistyped. */
+/* What none of the parts has is mistyped; if none of the records is good, they are of
+ * another kind. */
 static int check_fields(const struct group *g, struct slu_err *err)
 {
     for (int i = 0; i < SLU_FIELDS; i++)
         if (g->field[i].of && !g->field[i].have)
             return slu_fail(err, SLU_E_MISMATCH,
-                            "%s: none of %llu documents has %s where %s looks for it",
-                            g->name, (ull)g->field[i].of, fields[i].has,
-                            fields[i].option);
+                            "%s: none of %llu document%s has %s where %s looks for it",
+                            g->name, (ull)g->field[i].of, slu_plural(g->field[i].of),
+                            fields[i].has, fields[i].option);
+    if (g->n_rejected && g->n_rejected == g->sum.in.documents)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "%s: none of %llu record%s could be taken; --rejects keeps them "
+            "with the reasons",
+            g->name, (ull)g->n_rejected, slu_plural(g->n_rejected));
     return SLU_OK;
 }
 

@@ -81,14 +81,14 @@ int tokenize_check_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
             continue;
         if (!have && !ctx->common.part.n)
             return slu_fail(err, SLU_E_FORMAT,
-                            "%s %s: none of %llu documents has %s there; name a field "
+                            "%s %s: none of %llu document%s has %s there; name a field "
                             "that they have%s",
                             kinds[f].option, o->field[f], (unsigned long long)of,
-                            kinds[f].has,
+                            slu_plural(of), kinds[f].has,
                             f == SLU_FIELD_TEXT ? "" : ", or leave the option out");
-        cli_warn(ctx, "%s %s: %llu of %llu documents have %s there", kinds[f].option,
+        cli_warn(ctx, "%s %s: %llu of %llu document%s have %s there", kinds[f].option,
                  o->field[f], (unsigned long long)have, (unsigned long long)of,
-                 kinds[f].has);
+                 slu_plural(of), kinds[f].has);
     }
     return SLU_OK;
 }

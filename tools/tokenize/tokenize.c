@@ -382,6 +382,23 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     slu_buf_release(&b);
 }
 
+/* SLU_E_FORMAT if all records were rejected: they are of another kind than the options
+ * say. Other parts of a job may have good ones. */
+static int check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                       struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = SLU_OK;
+    if (s->rejected && !s->accepted && !ctx->common.part.n &&
+        list_rejects(s, false, &b) == SLU_OK)
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "no record can be taken (%s); a run without --on-error skip and "
+                      "--rejects says what is wrong with the first one",
+                      (const char *)b.data);
+    slu_buf_release(&b);
+    return rc;
+}
+
 static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     const struct tokenize_opts *o = ctx->opts;
@@ -513,6 +530,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = ingest(ctx, tokenizer, names, &seg, &out, &stat, err);
     if (!rc)
         rc = tokenize_check_fields(ctx, &stat, err);
+    if (!rc)
+        rc = check_taken(ctx, &stat, err);
     if (!rc)
         rc = close_outputs(ctx, &out, err);
     if (!rc) {

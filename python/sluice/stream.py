@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,17 @@ _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
 _LIMIT = 1 << 26
 _KEPT_FRAMES = 16
+_ROWS = {  # of Segments, an entry a segment
+    **dict.fromkeys(("source", "document", "offset"), np.uint64), "member": np.int32,
+    **dict.fromkeys(("length", "domain", "id_at", "id_size"), np.int64),
+}  # fmt: skip
+
+
+def _starts(n: Array) -> Array:
+    """Where each begins of what are so long, and the end."""
+    out = np.zeros(len(n) + 1, np.int64)
+    np.cumsum(n, out=out[1:])
+    return out
 
 
 @dataclass
@@ -42,13 +53,17 @@ class Header:
     buckets: list[int]
 
 
-@dataclass
-class _Frame:
+class _Payload(NamedTuple):
     at: int
     stored: int
     raw: int
     flags: int
     hash: str
+
+
+@dataclass
+class _Frame:
+    payload: _Payload
     first: int  # ordinal of the first sequence that begins in it or after it
     n_begin: int
     continues: bool  # its first sequence began in an earlier frame
@@ -59,14 +74,9 @@ class _Frame:
 class _Columns:
     n_seq: int
     seg_at: Array  # n_seq + 1
-    source: Array
-    document: Array
-    offset: Array
-    length: Array
-    domain: Array
-    id_at: Array  # n_seg + 1
-    id_bytes: bytes
     tok_at: Array  # n_seg + 1
+    rows: dict[str, Array]  # those of Segments, of all segments of the frame
+    id_bytes: bytes
     mask: Array | None  # a bit a token
     tokens: Array | None
 
@@ -81,13 +91,15 @@ class Segments:
 
     stream: StreamFile
     counts: Array
+    id_bytes: bytes
     length: Array
     source: Array
     document: Array
     offset: Array
     domain: Array
     member: Array
-    ids: list[bytes | None]
+    id_at: Array  # of the record's id in id_bytes
+    id_size: Array
 
     @property
     def padding(self) -> Array:
@@ -110,7 +122,8 @@ class Segments:
     @property
     def record_ids(self) -> list[str | None]:
         """The records' own ids, None where there is none."""
-        return [None if i is None else i.decode("utf-8", "surrogateescape") for i in self.ids]
+        places = zip(self.id_at.tolist(), self.id_size.tolist())
+        return [self.id_bytes[i : i + n].decode("utf-8", "surrogateescape") if n else None for i, n in places]
 
 
 class StreamFile:
@@ -127,8 +140,8 @@ class StreamFile:
         self._lock = threading.Lock()
         self.headers: list[Header] = []
         self._frames: list[_Frame] = []
-        self._rest: list[tuple[int, int, int, int, str]] = []
-        self._names: list[tuple[int, bool, int, int, int, int, str]] = []
+        self._rest: list[_Payload] = []
+        self._names: list[tuple[int, bytes, _Payload]] = []  # member, kind
         self._walk()
         self._first = np.array([f.first for f in self._frames], np.int64)
 
@@ -163,18 +176,17 @@ class StreamFile:
             if end > n:
                 raise self._bad(at, "the stream is truncated")
             number, started = number + 1, True
-            where = (at + 64, stored, raw, flags, f"{payload_hash:016x}")
+            payload = _Payload(at + 64, stored, raw, flags, f"{payload_hash:016x}")
             if kind != b"DATA":
-                self._rest.append((at + 64, stored, raw, 0, where[4]))
+                self._rest.append(payload._replace(flags=0))
             if kind == b"HEAD":
-                self._head(self._payload(*where))
+                self._head(self._payload(payload))
             elif kind == b"DATA":
-                f = _Frame(*where, n_seq, aux, continues, len(self.headers) - 1)
-                self._frames.append(f)
+                self._frames.append(_Frame(payload, n_seq, aux, continues, len(self.headers) - 1))
                 n_seq += aux
                 continues = bool(flags & _SEQ_CONTINUES)
             elif kind in (b"SRCS", b"DOMS"):
-                self._names.append((len(self.headers) - 1, kind == b"SRCS", *where[:4], where[4]))
+                self._names.append((len(self.headers) - 1, kind, payload))
             elif kind == b"ENDS":
                 ended = True
             elif kind == b"FOOT":
@@ -186,18 +198,18 @@ class StreamFile:
             at = end
         self._n_seq = n_seq
 
-    def _payload(self, at: int, stored: int, raw: int, flags: int, want: str) -> Array:
-        body = self._map[at : at + ((stored + 63) & ~63)]
-        where = f"{self.path}: byte {at}: frame"
-        check_hash(body, want, where)
-        if not flags & _ZSTD:
-            return body[:stored]
-        return np.frombuffer(unzstd(body[:stored].tobytes(), raw, where), np.uint8)
+    def _payload(self, p: _Payload) -> Array:
+        body = self._map[p.at : p.at + ((p.stored + 63) & ~63)]
+        where = f"{self.path}: byte {p.at}: frame"
+        check_hash(body, p.hash, where)
+        if not p.flags & _ZSTD:
+            return body[: p.stored]
+        return np.frombuffer(unzstd(body[: p.stored].tobytes(), p.raw, where), np.uint8)
 
     def verify(self) -> None:
         """Reads every frame and compares it with its hash."""
-        for frame in self._rest:
-            self._payload(*frame)
+        for payload in self._rest:
+            self._payload(payload)
         for k in range(len(self._frames)):
             self._decode(k)
 
@@ -210,9 +222,7 @@ class StreamFile:
         buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
         labels, tokens, masks = bool(flags & _LABELS), not flags & _NO_TOKENS, bool(flags & _MASKS)
         extras = flags // _EXTRA & ((1 << _N_EXTRA) - 1)
-        self.headers.append(
-            Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, finger.hex(), buckets)
-        )
+        self.headers.append(Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, finger.hex(), buckets))
 
     def _columns(self, k: int) -> _Columns:
         with self._lock:
@@ -230,52 +240,49 @@ class StreamFile:
     def _decode(self, k: int) -> _Columns:
         f = self._frames[k]
         h = self.headers[f.member]
-        p = self._payload(f.at, f.stored, f.raw, f.flags, f.hash)
+        p = self._payload(f.payload)
         at = 0
 
         def column(dtype: str, n: int) -> Array:
             nonlocal at
             size = n * np.dtype(dtype).itemsize
             if at + size > len(p):
-                raise self._bad(f.at, f"a frame of {len(p)} bytes is shorter than its columns")
+                raise self._bad(f.payload.at, f"a frame of {len(p)} bytes is shorter than its columns")
             c: Array = p[at : at + size].view(dtype)
             at += (size + 63) & ~63
             return c
 
-        def starts(n: Array) -> Array:
-            out = np.zeros(len(n) + 1, np.int64)
-            np.cumsum(n, out=out[1:])
-            return out
-
         n_seq, n_seg, n_tok, n_id = (int(v) for v in column("<u8", 8)[:4])
-        seg_at = starts(column("<u4", n_seq))
-        source, document, offset, length = (column("<u8", n_seg) for _ in range(4))
-        domain = column("<u4", n_seg).astype(np.int64)
-        domain[domain == _NONE32] = -1
-        id_at = starts(column("<u4", n_seg))
+        seg_at = _starts(column("<u4", n_seq))
+        rows = {name: column("<u8", n_seg) for name in ("source", "document", "offset", "length")}
+        rows["length"] = rows["length"].astype(np.int64)
+        rows["domain"] = column("<u4", n_seg).astype(np.int64)
+        rows["domain"][rows["domain"] == _NONE32] = -1
+        id_at = _starts(column("<u4", n_seg))
+        rows.update(id_at=id_at[:-1], id_size=np.diff(id_at), member=np.full(n_seg, f.member, np.int32))
         for _ in range(bin(h.extras).count("1")):
             column("<u8", n_seg)
         ids = column("u1", n_id).tobytes()
         mask = column("u1", -(-n_tok // 8)) if h.masks else None
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
-        tok_at = starts(length)
+        tok_at = _starts(rows["length"])
         for what, found, expected in (
             ("segments of the sequences", seg_at[-1], n_seg), ("bytes of ids", id_at[-1], n_id),
             ("tokens of the segments", tok_at[-1], n_tok),
             ("sequences that begin here", n_seq - f.continues, f.n_begin),
         ):  # fmt: skip
             if found != expected:
-                raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
-        return _Columns(n_seq, seg_at, source, document, offset, length, domain, id_at, ids, tok_at, mask, tokens)
+                raise self._bad(f.payload.at, f"the {what} are {found}, and the frame's head says {expected}")
+        return _Columns(n_seq, seg_at, tok_at, rows, ids, mask, tokens)
 
     # ---- names ----------------------------------------------------------------------------
 
-    def _read_names(self, sources: bool) -> list[dict[int, str]]:
+    def _read_names(self, wanted: bytes) -> list[dict[int, str]]:
         out: list[dict[int, str]] = [{} for _ in self.headers]
-        for member, is_source, at, stored, raw, flags, want in self._names:
-            if is_source != sources:
+        for member, kind, payload in self._names:
+            if kind != wanted:
                 continue
-            p = self._payload(at, stored, raw, flags, want).tobytes()
+            p = self._payload(payload).tobytes()
             (n,) = struct.unpack_from("<Q", p)
             i = 8
             for _ in range(n):
@@ -287,89 +294,63 @@ class StreamFile:
     @cached_property
     def source_names(self) -> list[dict[int, str]]:
         """Names of the input files by ordinal, for each member of the file."""
-        return self._read_names(True)
+        return self._read_names(b"SRCS")
 
     @cached_property
     def domain_names(self) -> list[dict[int, str]]:
         """Names of the domains by number, for each member of the file."""
-        return self._read_names(False)
+        return self._read_names(b"DOMS")
 
     # ---- sequences ------------------------------------------------------------------------
 
-    def _pieces(self, a: int, b: int) -> list[tuple[int, _Columns, int, int]]:
+    def _pieces(self, a: int, b: int) -> list[tuple[_Frame, _Columns, int, int]]:
         """(frame, columns, first, behind the last of its sequences) that make sequences a to b."""
         if not 0 <= a <= b <= self._n_seq:
             raise IndexError(f"sequences {a} to {b} of {self._n_seq}")
-        out: list[tuple[int, _Columns, int, int]] = []
+        out: list[tuple[_Frame, _Columns, int, int]] = []
         k = int(np.searchsorted(self._first, a, "right")) - 1
         while a < b and k < len(self._frames):
             f, c = self._frames[k], self._columns(k)
             lo = a - f.first + f.continues if not out else 0
             hi = min(c.n_seq, b - f.first + f.continues)
-            out.append((k, c, lo, hi))
-            if f.first + f.n_begin >= b and not (hi == c.n_seq and f.flags & _SEQ_CONTINUES):
+            out.append((f, c, lo, hi))
+            if f.first + f.n_begin >= b and not (hi == c.n_seq and f.payload.flags & _SEQ_CONTINUES):
                 break
             k += 1
         return out
 
     def segments(self, a: int, b: int) -> Segments:
         """The segments of sequences a to b, b not among them."""
-        counts: list[Array] = []
-        rows: dict[str, list[Array]] = {n: [] for n in ("length", "source", "document", "offset", "domain", "member")}
-        ids: list[bytes | None] = []
-        for j, (k, c, lo, hi) in enumerate(self._pieces(a, b)):
-            f = self._frames[k]
+        parts, sequence, segment, n_id, last = [], [], [], 0, 0  # two: whether one begins in its frame
+        for f, c, lo, hi in self._pieces(a, b):
             s, e = int(c.seg_at[lo]), int(c.seg_at[hi])
-            count = np.diff(c.seg_at[lo : hi + 1])
-            if j and f.continues:  # joins the last sequence; its first segment perhaps the last one
-                last = self._frames[k - 1].flags & _SEG_CONTINUES
-                counts[-1] = counts[-1].copy()
-                counts[-1][-1] += count[0] - (1 if last else 0)
-                if last:
-                    rows["length"][-1] = rows["length"][-1].copy()
-                    rows["length"][-1][-1] += c.length[s]
-                    s += 1
-                count = count[1:]
-            counts.append(count)
-            for name in ("length", "source", "document", "offset", "domain"):
-                rows[name].append(getattr(c, name)[s:e])
-            rows["member"].append(np.full(e - s, f.member, np.int32))
-            if c.id_bytes:
-                at = c.id_at[s : e + 1].tolist()
-                ids += [c.id_bytes[x:y] or None for x, y in zip(at, at[1:])]
-            else:
-                ids += [None] * (e - s)
-            while len(counts) > 1 and not len(counts[-1]):
-                counts.pop()  # a frame that only goes on
-            if len(rows["length"]) > 1:  # what is joined next must be in the last array
-                for name, parts in rows.items():
-                    rows[name] = [np.concatenate(parts)]
+            counts = np.diff(c.seg_at[lo : hi + 1])
+            parts.append(Segments(self, counts, c.id_bytes, **{name: row[s:e] for name, row in c.rows.items()}))
+            sequence.append(np.ones(hi - lo, bool))
+            segment.append(np.ones(e - s, bool))
+            if len(parts) > 1:  # it may go on with the last sequence of the frame before, and its last segment
+                parts[-1].id_at = parts[-1].id_at + n_id
+                sequence[-1][:1] = not f.continues
+                segment[-1][:1] = not (f.continues and last & _SEG_CONTINUES)
+            n_id, last = n_id + len(c.id_bytes), f.payload.flags
+        if len(parts) == 1:
+            return parts[0]
 
-        def join(parts: list[Array], dtype: Any) -> Array:
-            return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
+        def column(name: str) -> Array:
+            return np.concatenate([np.zeros(0, _ROWS.get(name, np.int64)), *(getattr(p, name) for p in parts)])
 
-        types = {
-            "length": np.uint64,
-            "source": np.uint64,
-            "document": np.uint64,
-            "offset": np.uint64,
-            "domain": np.int64,
-            "member": np.int32,
-        }
-        columns = {name: join(rows[name], dtype) for name, dtype in types.items()}
-        columns["length"] = columns["length"].astype(np.int64)
-        return Segments(self, join(counts, np.int64), ids=ids, **columns)
+        begins = np.concatenate([np.zeros(0, bool), *segment])
+        rows = {name: column(name)[begins] for name in _ROWS}
+        if len(begins):
+            rows["length"] = np.add.reduceat(column("length"), np.flatnonzero(begins))
+        at = np.append(_starts(column("counts"))[:-1][np.concatenate([np.zeros(0, bool), *sequence])], len(begins))
+        return Segments(self, np.diff(_starts(begins)[at]), b"".join(p.id_bytes for p in parts), **rows)
 
     def lengths(self, a: int, b: int) -> Array:
         """Tokens of each of the sequences a to b."""
-        parts = [np.zeros(0, np.int64)]
-        for k, c, lo, hi in self._pieces(a, b):
-            n = np.diff(c.tok_at[c.seg_at[lo : hi + 1]])
-            if len(parts) > 1 and self._frames[k].continues:
-                parts[-1][-1] += n[0]
-                n = n[1:]
-            parts += [n] if len(n) else []
-        return np.concatenate(parts)
+        s = self.segments(a, b)
+        out: Array = np.diff(_starts(s.length)[_starts(s.counts)])
+        return out
 
     def trained(self, a: int, b: int) -> Array:
         """True for each token of sequences a to b that is trained on: all but padding, in a stream without masks."""
@@ -377,7 +358,7 @@ class StreamFile:
         for _, c, lo, hi in self._pieces(a, b):
             s, e = int(c.seg_at[lo]), int(c.seg_at[hi])
             if c.mask is None:
-                parts.append(np.repeat(c.source[s:e] != PADDING, c.length[s:e].astype(np.int64)))
+                parts.append(np.repeat(c.rows["source"][s:e] != PADDING, c.rows["length"][s:e]))
             else:
                 first, last = int(c.tok_at[s]), int(c.tok_at[e])
                 bits = np.unpackbits(c.mask[first // 8 : -(-last // 8)], bitorder="little")

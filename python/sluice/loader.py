@@ -22,7 +22,7 @@ class Batches:
     """What a rank takes in each step: batches[k], for k from `first_step` to len(batches) - 1.
 
     schedule: a file that `schedule --trainer generic|olmo` wrote, or a Schedule. Without one the steps
-        are drawn as `schedule --trainer generic` does, by curriculum, seed, epochs, cycles and
+        are drawn by that program, which must be in PATH, by curriculum, seed, epochs, cycles and
         batch_tokens (tokens of a step over all ranks).
     rank, world: rank r takes the r-th of `world` equal parts of each step's sequences. The sequences of
         a step do not depend on the world; one by which they cannot be divided is refused.

@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 BIN = os.environ["BIN"]
+os.environ["PATH"] = BIN + ":" + os.environ["PATH"]
 if "SLUICE_PYTHON_TMP" not in os.environ:  # it is there in workers that are spawned, which import this again
     where = os.environ.get("TMPDIR", "/var/tmp")
     os.environ["SLUICE_PYTHON_TMP"] = tempfile.mkdtemp(prefix="sluice-python.", dir=where)

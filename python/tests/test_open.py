@@ -341,8 +341,6 @@ def test_numpy_alone() -> None:
         with refused("pip install zstandard"):
             sluice.open(packed)[16].ids(0)
         with refused("pip install xxhash"):
-            sluice.Loader(data, batch_tokens=1024)
-        with refused("pip install xxhash"):
             sluice.open(where, verify=True)
         with refused("pip install xxhash"):
             sluice.open(pieces(False), verify=True)

@@ -8,16 +8,17 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, partial
-from operator import getitem
+from operator import getitem, index
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
 from ._base import Array, SluiceError, check_hash, map_file, need, wrong_size
 from .shards import FORMATS, Rows, Shard, open_documents, open_shard
-from .stream import Segments, StreamFile
+from .stream import MAGIC, Segments, StreamFile
 
+_BEGUN = (".journal.jsonl", ".parts.jsonl", "manifest.jsonl", "report.json", "segments")  # one is in every set
 _KEPT_SHARDS = 256  # mapped at once by a set; each takes a file descriptor
 
 
@@ -124,12 +125,19 @@ class Bucket:
     def __reduce__(self) -> Any:
         return getitem, (self._owner, self.name)
 
-    def _number(self, i: int) -> int:
+    def _number(self, i: SupportsIndex) -> int:
+        i = index(i)
         if not -self._n_seq <= i < self._n_seq:
             raise IndexError(f"sequence {i} of the {self._n_seq} of {self.name}")
         return i % self._n_seq
 
-    def __getitem__(self, i: int) -> Sequence:
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> Sequence: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Sequence]: ...
+    def __getitem__(self, i: SupportsIndex | slice) -> Sequence | list[Sequence]:
+        if isinstance(i, slice):
+            return [Sequence(self, k) for k in range(*i.indices(self._n_seq))]
         return Sequence(self, self._number(i))
 
     def __iter__(self) -> Iterator[Sequence]:
@@ -327,6 +335,8 @@ class ShardSet(Set):
         try:
             return Path(self.path, name).read_bytes()
         except FileNotFoundError as e:
+            if not any(os.path.exists(os.path.join(self.path, n)) for n in _BEGUN):
+                raise _not_one(self.path) from e
             raise SluiceError(
                 f"{self.path}: the set is incomplete: there is no {name}; run the same shuffle again, "
                 "which goes on where it stopped, or copy the set again"
@@ -396,21 +406,37 @@ class ShardSet(Set):
 def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | None = None) -> Set:
     """A set of shards (a folder that `shuffle` wrote) or a stream file.
 
-    Opening reads report.json and manifest.jsonl, and the names of files; a set that is not complete
-    or not as it was written is refused with a SluiceError that says where, and what helps.
+    Opening reads report.json and manifest.jsonl, and the names of files; a file's size is compared when
+    it is first used. A set that is not complete or not as it was written is refused with a SluiceError
+    that says where, and what helps.
 
     verify: read every file and compare its hash first (needs xxhash).
     index: folder for ids of shards that cannot be mapped (wds, parquet, compressed ones), which are
         written there once, 2 or 4 bytes an id. The default is `.sluice-ids` in the set's folder, or,
         where that cannot be written, a folder in $SLUICE_CACHE_DIR or the user's cache.
     """
-    path = os.path.abspath(path)
-    if os.path.isdir(path):
-        s: Set = ShardSet(path, index=index)
-    elif os.path.exists(path):
-        s = Stream(path)
+    where = os.path.abspath(os.fspath(path))
+    if os.path.isdir(where):
+        s: Set = ShardSet(where, index=index)
+    elif os.path.isfile(where) and map_file(where)[:4].tobytes() == MAGIC:
+        s = Stream(where)
     else:
-        raise SluiceError(f"{path}: there is no such file or folder")
+        raise _not_one(os.fspath(path))
     if verify:
         s.verify()
     return s
+
+
+def _not_one(path: str) -> SluiceError:
+    """Neither a set nor a stream: what it is, and what helps."""
+    folder = os.path.dirname(os.path.abspath(path))
+    around = [f for f in (folder, os.path.dirname(folder)) if os.path.isfile(os.path.join(f, "report.json"))]
+    if not os.path.exists(path):
+        what = "there is no such file or folder on this machine"
+    elif around:
+        return SluiceError(f"{path}: is a part of a set; open that: {around[0]}")
+    elif os.path.isdir(path):
+        what = "is not a set of shards, which has a report.json"
+    else:
+        what = "is not a token stream" if os.path.isfile(path) else "is neither a folder nor a file"
+    return SluiceError(f"{path}: {what}; name the folder of a set that shuffle wrote, or a file with a stream")

@@ -56,7 +56,8 @@ class Batches:
         batch_tokens: int | None = None,
     ) -> None:
         if not isinstance(data, ShardSet):
-            raise SluiceError(f"{data.path}: steps are taken from a set of shards; make one with shuffle")
+            where = data.path if isinstance(data, Set) else repr(data)
+            raise SluiceError(f"{where}: steps are taken from a set of shards: what sluice.open(FOLDER) gives")
         if not data.lengths and len(data):
             raise SluiceError(f"{data.path}: whole documents have no buckets; make a set without --documents for steps")
         if not 0 <= rank < world:
@@ -217,18 +218,18 @@ def state_at(batches: Batches, step: int) -> dict[str, Any]:
 def step_of(batches: Batches, state: dict[str, Any]) -> int:
     """The next step of a state; SluiceError if it is of other steps."""
     if not isinstance(state, dict) or state.get("sluice") != _VERSION:
-        raise SluiceError("the state is not one of this loader")
-    if state["schedule"] != batches.schedule.identity:
+        raise SluiceError("the state is not what state_dict() of a sluice loader gave; load that")
+    if state.get("schedule") != batches.schedule.identity:
         raise SluiceError(
-            f"the state belongs to another schedule ({state['schedule']}) than {batches.schedule.where} "
+            f"the state belongs to another schedule ({state.get('schedule')}) than {batches.schedule.where} "
             f"({batches.schedule.identity}); go on with the schedule and the set of the first run"
         )
-    if state["set"] != batches.data.report["xxh3_64"]:
+    if state.get("set") != batches.data.report["xxh3_64"]:
         raise SluiceError(
             f"the state belongs to another set than {batches.data.path}, which may have another order; go "
             "on with the set of the first run"
         )
-    step = int(state["step"])
+    step = int(state.get("step", -1))
     if not batches.first_step <= step <= len(batches):
         raise SluiceError(
             f"the state's step {step} is not in {batches.schedule.where}, which begins with step {batches.first_step}"

@@ -15,6 +15,7 @@ import numpy as np
 from ._base import Array, SluiceError, check_hash, map_file, unzstd
 
 PADDING = (1 << 64) - 1
+MAGIC = b"\xf5TKS"
 _NONE32 = (1 << 32) - 1
 _LABELS, _NO_TOKENS, _EXTRA, _MASKS, _INNER_PADDING = 1, 2, 4, 8, 16
 _N_EXTRA = 1  # optional columns of segments
@@ -165,7 +166,7 @@ class StreamFile:
                 raise self._bad(at, "the stream is truncated")
             head = data[at : at + 64].tobytes()
             magic, kind, flags, _, no, raw, stored, aux, payload_hash, head_hash = _HEAD.unpack(head)
-            if magic != b"\xf5TKS":
+            if magic != MAGIC:
                 raise self._bad(at, "is not a token stream" if at == 0 else "no frame begins here")
             check_hash(head[:56], f"{head_hash:016x}", f"{self.path}: byte {at}: frame header")
             if not started:

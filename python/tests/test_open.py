@@ -205,8 +205,41 @@ def test_incomplete() -> None:
             sluice.open(where)
     with refused("no-such-set"):
         sluice.open(path("no-such-set"))
-    with refused("is not a token stream"):
+    with refused("is not a token stream", "name the folder of a set"):
         sluice.open(common.corpus())
+
+
+def test_wrong_places() -> None:
+    """What is no set and no stream is named, with what helps."""
+    where = shards("olmo")
+    os.makedirs(path("folder", "of-sets"))
+    os.mkfifo(path("pipe"))
+    Path(path("nothing")).touch()
+    for wrong in ("D_4", "segments", "report.json", "D_4/shard-0000000.npy"):
+        with refused(f"{where}/{wrong}: is a part of a set; open that: {where}"):
+            sluice.open(os.path.join(where, wrong))
+    for wrong, what in (("folder", "report.json"), ("nothing", "stream"), ("pipe", "neither a folder nor a file")):
+        with refused(path(wrong) + ": is ", what, "name the folder of a set"):
+            sluice.open(path(wrong))
+    with refused("s3://bucket/set: there is no such file or folder on this machine", "name the folder"):
+        sluice.open("s3://bucket/set")
+    with refused(repr(where), "sluice.open"):
+        sluice.Loader(where, batch_tokens=1024)
+
+
+def test_slices() -> None:
+    bucket = sluice.open(shards("olmo"))[16]
+    for part in (slice(2, 5), slice(-3, None), slice(None, None, -40), slice(5, 5), slice(0, 10**9, 50)):
+        want = range(len(bucket))[part]
+        assert [q.index for q in bucket[part]] == list(want)
+        assert all(np.array_equal(q.ids, bucket.ids(i)) for q, i in zip(bucket[part], want))
+    assert bucket[np.int64(7)].ids.tolist() == bucket[7].ids.tolist()
+    for wrong, error in ((len(bucket), IndexError), (1.0, TypeError), ("1", TypeError)):
+        try:
+            bucket[wrong]
+        except error:
+            continue
+        raise AssertionError(wrong)
 
 
 def test_damaged() -> None:

@@ -141,8 +141,11 @@ refused "a value that is missing" 'bad: tokenize: --id-field wants a value' 'tok
 refused "an option cut short" 'bad: shuffle: --form is no option' 'shuffle = --form wds'
 refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64 docs'
 refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
-refused "one file for all parts" 'bad: dedup: --pairs p: each part' 'dedup = --near --pairs p'
-refused "what has no stages" 'bad: dedup: --pairs cannot be combined with --stage' 'dedup = --near --pairs p.{part}'
+refused "one file for all parts" 'bad: tokenize: --rejects p: each part' 'tokenize = --rejects p'
+for o in "--near --pairs p" "--exact --pairs=p.{part}" "--near --audit" "--substring 50 --annotate"; do
+    refused "what has no stages: $o" "needs all documents in one process, and a recipe runs dedup in stages; leave it out here" "dedup = $o"
+    check "  names the line and the option" grep -q "^sluice-batch: bad:[0-9]*: dedup: --[a-z]* needs all" err
+done
 refused "a quote that is open" 'tokenize: a quote is not closed' 'tokenize = --domain "a b'
 line='decompose = --min 64 --max 512'
 refused "a format that wants label tokens" 'bad: shuffle: format ds needs one more token' 'shuffle = --format ds'
@@ -164,7 +167,7 @@ refused "a length of nothing" 'bad: pack: --length 0: expected 1 to' 'pack = --l
 refused "bands of nothing" 'bad: dedup: --bands must be from 1' 'dedup = --near --bands 0'
 refused "a bucket without end" 'bad: decompose: --buckets 99999999999: a length must be from' 'decompose = --buckets 99999999999'
 refused "a tokenizer that is not there" 'bad: tokenize: nowhere.json: No such file' 'tokenizer = nowhere.json'
-refused "one that is none" 'bad: tokenize: in/x.jsonl: byte' 'tokenizer = in/x.jsonl'
+refused "one that is none" 'bad: tokenize: in/x.jsonl: is a file of JSON lines, not a tokenizer; name' 'tokenizer = in/x.jsonl'
 refused "a token that the tokenizer has not" 'bad: tokenize: the tokenizer has no token "<none>"' 'tokenize = --eos "<none>"'
 refused "an index that is not there" 'bad: dedup: nowhere: No such file' 'dedup = --near --against nowhere'
 refused "one that is none" 'bad: dedup: in/x.jsonl: not an index' 'dedup = --near --against in/x.jsonl'

@@ -62,6 +62,11 @@ for f in two.tks two.jsonl; do
             dedup $m --against $f -o x.tks two.tks
     done
 done
+for o in "--near --pairs p" "--near --audit" "--substring 5 --annotate"; do
+    # shellcheck disable=SC2086
+    refused "dedup $o in stages" 2 "needs all documents in one process; leave it out, or run dedup without --stage" \
+        dedup $o --stage group --work w --part 0/2
+done
 refused "an index of n-grams with a mode" 1 "items.idx: is an index of n-grams, as for test items; leave --near and --exact out" \
     dedup --near --against items.idx -o x.tks two.tks
 refused "an index of documents without one" 1 "with an index of --near or --exact name that mode too" dedup --against earlier.idx -o x.tks two.tks

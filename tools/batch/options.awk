@@ -12,9 +12,12 @@ function bad(why) {
 BEGIN {
     to = ENVIRON["to"]
     # Without {part}, each part would write the same file.
-    split("rejects holdout-output pairs report histogram", list, " ")
+    split("rejects holdout-output report histogram", list, " ")
     for (i in list)
         apart[list[i]] = output[list[i]] = 1
+    split("pairs audit annotate", list, " ") # of dedup, which has them in one process only
+    for (i in list)
+        whole[list[i]] = 1
     output["save-index"] = 1
     split("mix mix-by mix-schedule max-tokens max-epochs batch-tokens domain-from domain-default spans-field", list, " ")
     for (i in list)
@@ -58,6 +61,8 @@ FILENAME != "-" {
             }
         } else
             bad("\"" w "\" is no option; what is read is the recipe's")
+        if (name in whole)
+            bad("--" name " needs all documents in one process, and a recipe runs dedup in stages; leave it out here, and give it to a dedup of its own")
         if (to != "")
             rehearse(w, value)
         else if ((name in apart) && value !~ /\{part\}/)

@@ -219,9 +219,11 @@ static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
 
     for (size_t i = 0; i < sizeof in_stages / sizeof *in_stages; i++)
         if (given(ctx, in_stages[i].name) && !(in_stages[i].modes & mode))
-            return slu_fail(err, SLU_E_USAGE, "--%s cannot be combined with --stage%s",
-                            in_stages[i].name,
-                            in_stages[i].modes ? ", but with --near" : "");
+            return slu_fail(err, SLU_E_USAGE, "--%s %s", in_stages[i].name,
+                            in_stages[i].modes
+                                ? "cannot be combined with --stage, but with --near"
+                                : "needs all documents in one process; leave it out, "
+                                  "or run dedup without --stage");
     return mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)
            : mode == DEDUP_SUBSTRING ? dedup_substring_check(o, err)
                                      : SLU_OK;

@@ -374,7 +374,7 @@ static int get_header(struct slu_flow *f, struct slu_err *err)
     f->names = r ? slu_reader_names(r) : f->cfg->names;
     if (!r)
         return f->here ? SLU_OK : slu_flow_first_header(f, err);
-    if (!f->here)
+    if (!f->here || f->cfg->again)
         slu_reader_track(r);
     int rc = slu_header_copy(&f->header, slu_reader_header(r), err);
     const uint64_t ids[] = {f->header.eos, f->header.bos, f->header.pad,

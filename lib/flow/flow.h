@@ -120,6 +120,10 @@ struct slu_flow_cfg { /* Borrowed until the call returns. */
                  struct slu_err *err);
     /* One process: receives a note of the tape (slu_flow_note) at its position. */
     int (*note)(void *ctx, const void *p, size_t n, struct slu_err *err);
+    /* One process: opens the stream once more, for the stages after the first if there
+     * is no tape. NULL: these then read nothing. */
+    int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
+    void *again_ctx;
     uint64_t budget_byte; /* for tables and stages; batches in flight need more */
     const char *tmpdir;
     unsigned n_threads, n_slots;
@@ -234,7 +238,8 @@ SLU_MUST_USE int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,
 /* As slu_flow_tape, for n bytes that cfg.note receives instead of a sequence. */
 SLU_MUST_USE int slu_flow_note(struct slu_flow *f, const void *p, size_t n,
                                struct slu_err *err);
-/* Reads the whole stream of the part; gives its sum. */
+/* Reads the whole stream of the part; in one process, a stage after the first reads the
+ * tape, or the stream again. */
 SLU_MUST_USE int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops,
                                void *ctx, struct slu_err *err);
 const struct slu_sum *slu_flow_sum(const struct slu_flow *f);

@@ -62,15 +62,40 @@ int slu_flow_note(struct slu_flow *f, const void *p, size_t n, struct slu_err *e
     return rc ? rc : slu_tape_note(f->tape, p, n, err);
 }
 
+/* Reads the stream once more, and checks that it is the same. */
+static int read_again(const struct slu_flow *f, const struct slu_side_ops *ops,
+                      void *ctx, struct slu_err *err)
+{
+    struct slu_reader *r = NULL;
+    struct slu_sum sum;
+    struct slu_u128 is;
+    int rc = f->cfg->again(f->cfg->again_ctx, &r, err);
+
+    if (!rc) {
+        slu_reader_track(r);
+        rc = slu_stream_run_side(r, ops, ctx, f->cfg->n_threads, f->cfg->n_slots, &sum,
+                                 err);
+    }
+    if (!rc)
+        rc = slu_reader_identity(r, &is, err);
+    if (!rc && slu_u128_cmp(f->stream, is))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "the input has changed between its first and its second reading");
+    slu_reader_free(r);
+    return rc;
+}
+
 int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops, void *ctx,
                   struct slu_err *err)
 {
     if (f->here && f->stage != f->cfg->spec->stage)
-        return f->tape ? read_tape(f, ops, ctx, err) : SLU_OK;
+        return f->tape         ? read_tape(f, ops, ctx, err)
+               : f->cfg->again ? read_again(f, ops, ctx, err)
+                               : SLU_OK;
     int rc = slu_stream_run_side(f->cfg->reader, ops, ctx, f->cfg->n_threads,
                                  f->cfg->n_slots, &f->report->in, err);
 
-    if (!rc && !f->here)
+    if (!rc && (!f->here || f->cfg->again))
         rc = slu_reader_identity(f->cfg->reader, &f->stream, err);
     if (!rc && f->want_of && slu_u128_cmp(f->stream, f->want))
         rc = slu_flow_other_stream(f, err);

@@ -3,7 +3,7 @@
 # two folders, and with delayed threads and short reads and writes (tests/shim/delay.c); on a stream of at least 100
 # frames in make check-full, else of 10.
 
-have tokenize dedup decompose pack shuffle inspect || return 0
+have tokenize dedup choose decompose pack shuffle inspect || return 0
 
 # Frames are cut at 2^20 tokens or 2^16 sequences: about 110 frames of bytes tokens are 115 MB of text, in few
 # documents of very different lengths, made by repeating a corpus with numbers, so that dedup finds little.
@@ -30,12 +30,13 @@ line() {
     shift 2
     tokenize -t bytes "$@" "$in" >"$out.1" &&
         dedup --exact "$@" "$out.1" >"$out.2" &&
+        choose --top 97% --by length "$@" "$out.2" >"$out.6" &&
         decompose --min 256 --max 8192 --label-token --split random --seed 9 "$@" "$out.2" >"$out.3" &&
         pack "$@" "$out.3" >"$out.4" &&
         shuffle --seed 5 "$@" "$out.4" >"$out.5" &&
         shuffle --seed 5 "$@" -o "$out.d" --format wds --shard-sequences 512 "$out.4" || echo "failed"
     rm -f "$out.d/report.json"
-    for i in 1 2 3 4 5; do sha "$out.$i"; done
+    for i in 1 2 3 4 5 6; do sha "$out.$i"; done
     sha_tree "$out.d"
     rm -rf "$out".*
 }
@@ -47,7 +48,7 @@ frames=$(json sum.json 'd["frames"]')
 check "the stream has frames enough ($frames)" test "$frames" -ge "$([ "$FULL" ] && echo 100 || echo 10)"
 rm all.tks
 line run in -T 1 -M 256M >"$TMP/want"
-same "the whole line ran" 6 "$(grep -cE '^[0-9a-f]{64}$' "$TMP/want")"
+same "the whole line ran" 7 "$(grep -cE '^[0-9a-f]{64}$' "$TMP/want")"
 for t in 2 7; do
     same "-T $t" "$(cat "$TMP/want")" "$(line run in -T $t -M 256M)"
 done

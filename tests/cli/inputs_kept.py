@@ -19,6 +19,7 @@ from stages import must, result, sha, Run
 OUTPUTS = {
     "tokenize": {"--output": [], "--stats": [], "--rejects": [], "--holdout-output": ["--holdout", "0.5"]},
     "dedup": {"--output": [], "--stats": [], "--report": [], "--save-index": [], "--pairs": []},
+    "choose": {"--output": [], "--stats": []},
     "decompose": {"--output": [], "--stats": [], "--histogram": []},
     "pack": {"--output": [], "--stats": [], "--save-plan": []},
     "shuffle": {"--output": [], "--stats": []},
@@ -29,20 +30,21 @@ OUTPUTS = {
 INPUTS = {
     "tokenize": ["--tokenizer", "--files-from"],
     "dedup": ["--against", "--work"],
+    "choose": ["--ids", "--ids-drop", "--work"],
     "pack": ["--apply-plan", "--work"],
     "shuffle": ["--work"],
     "schedule": ["--olmo-cache"],
 }
 # Values that are no file's name.
 VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window --band-cap --bands
---batch-tokens --buckets --column --compress --curriculum --cycles --device --domain --domain-default --domain-field
+--batch-tokens --buckets --by --column --compress --curriculum --cycles --device --domain --domain-default --domain-field
 --domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --holdout
 --id-field --include --input-format --keep --last --length --license --long --max --max-epochs --max-length
 --max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by
 --mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on-error --on-missing
---order --overlap --padding-threshold --part --part-base --pattern --progress --ranges --records --rows --sample
---score-field --seed --shard-sequences --shard-size --source --source-prefix --spans-field --special --split --stage --substring --tail --tails
---threads --threshold --title --tmpdir --token-bytes --tokens --trainer --unit --vocab-size --window --workers --world
+--order --overlap --padding-threshold --part --part-base --pattern --per --progress --ranges --records --rows --sample
+--score --score-field --seed --shard-sequences --shard-size --source --source-prefix --spans-field --special --split --stage --substring --tail --tails
+--threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --vocab-size --window --workers --world
 --zstd""".split())
 IDS = ["--eos-id", "256", "--vocab-size", "257"]
 
@@ -100,6 +102,8 @@ def prepare():
         must(["decompose", "-q", "--part", "%d/2" % i, "--stats", "r{part}.json", "-o", "/dev/null", "t{part}.tks"])
     with open("reports", "w") as f:
         f.write("r0.json\nr1.json\n")
+    with open("ids", "w") as f:
+        f.write("1\n2\n")
     jobs = {"dw": [["dedup", "--stage", "sign", "--part", "%d/2" % i, "t%d.tks" % i] for i in range(2)]
             + [["dedup", "--stage", "group", "--part", "%d/2" % i] for i in range(2)],
             "pw": [["pack", "--stage", "count", "--part", "%d/2" % i, "d%d.tks" % i] for i in range(2)]
@@ -147,9 +151,10 @@ def kinds():
            None, ["dw/group.0-of-2", "dw/group.1-of-2", "dw/sign.1-of-2", "t0.tks"])
     yield ("another part's stream", ["dedup", "-q", "-f", "--work", "dw", "--stage", "filter", "--part", "0/2", "t{part}.tks"],
            None, ["t0.tks", "t1.tks"])
-    for program, extra in ("decompose", []), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):
+    yield "a list of ids", ["choose", "-q", "--ids", "ids", "t.tks"], None, ["ids", "t.tks"]
+    for program, extra in ("decompose", []), ("choose", ["--length", "1.."]), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):
         base = [program, "-q"] + extra
-        stream = "t.tks" if program == "decompose" else "d.tks"
+        stream = "t.tks" if program in ("choose", "decompose") else "d.tks"
         yield "a stream, " + program, base + [stream], None, [stream]
         yield "npy, " + program, base + IDS + ["--token-bytes", "2", "n.npy"], None, ["n.npy", "n.csv.gz"]
         yield "megatron, " + program, base + IDS + ["megatron.bin"], None, ["megatron.bin", "megatron.idx"]

@@ -19,6 +19,7 @@ common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance 
         --no-eos --special --part --files-from --on-error --rejects
     options dedup $common --exact --pairs --near --bands --rows --ngram --threshold --unit --keep --domains --no-verify --band-cap --audit \
         --substring --cut --annotate --min-keep
+    options choose $common --domain --source --ids --ids-drop --length --score --top --by --unit --per --stage --work
     options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
     options pack $common --length --method --long --fill --max-segments --mix-domains --plan
     options shuffle $common --format --documents --shard-size --shard-sequences --last
@@ -31,7 +32,7 @@ corpus c.jsonl 50000 6
 tokenize -t bytes c.jsonl >c.tks
 decompose --min 16 --max 128 --label-token c.tks >d.tks
 
-for p in tokenize dedup decompose pack shuffle schedule inspect; do
+for p in tokenize dedup choose decompose pack shuffle schedule inspect; do
     have $p || continue
     status "$p: unknown long option" 2 $p --no-such-option
     check "$p: and it is named in one line" shell "grep -q -- --no-such-option '$TMP/err'"

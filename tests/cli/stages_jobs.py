@@ -63,6 +63,15 @@ def dedup(mode):
         yield "filter", base + ["filter", "-f", "-o", "out.%d" % i] + part(i, 2) + ["t%d.tks" % i]
 
 
+def choose():
+    base = ["choose", "-q", "--top", "30%", "--by", "length", "--per", "domain", "--length", "10..", "--work", "w", "--stage"]
+    for i in range(2):
+        yield "rank", base + ["rank"] + part(i, 2) + ["t%d.tks" % i]
+    yield "cut", base + ["cut"]
+    for i in range(2):
+        yield "filter", base + ["filter", "-f", "-o", "out.%d" % i] + part(i, 2) + ["t%d.tks" % i]
+
+
 def pack(kind="d", options=()):
     base = ["pack", "-q", *options, "--work", "w", "--stage"]
     for i in range(2):
@@ -90,6 +99,7 @@ def shuffle(options):
 
 
 JOBS = {
+    "choose": choose,
     "dedup-exact": lambda: dedup(EXACT),
     "dedup-near": lambda: dedup(NEAR),
     "dedup-near-index": lambda: dedup(INDEX),

@@ -141,6 +141,22 @@ class Draw:
         self.common()
         return self.step("dedup", pre)
 
+    def choose(self):
+        m = self.maybe
+        if self.domains:
+            m(0.3, "--domain", self.one("web,code", "web,", "ünï,nothing"))
+        m(0.2, "--source", self.one("*", "*0*", "*.jsonl,x"))
+        m(0.05, "--ids-drop", "in/none") if self.rng.random() < 0.1 else None
+        m(0.4, "--length", self.one("10..", "..400", "3..1000"))
+        if self.scores:
+            m(0.3, "--score", self.one(">=0", "<2,!=1", "> 0.5"))
+        if m(0.5 if self.groups else 0.97, "--top", self.one("10%", "50%", "99.9%", "0", "20", "5K", "1M")):
+            self.scores and m(0.5, "--by", "score") or m(0.98, "--by", self.one("length", "hash"))
+            m(0.5, "--unit", self.one("documents", "tokens"))
+            m(0.4, "--per", "domain")
+        self.common()
+        return self.step("choose")
+
     def decompose(self):
         m = self.maybe
         if m(0.2, "--buckets", self.one("16,48,100", "7", "64,256,1000")):
@@ -245,9 +261,9 @@ class Draw:
         """In the usual order with gaps, or in any; at the end perhaps shards, and a schedule of them."""
         r, out = self.rng, []
         if r.random() < 0.6:
-            chain = [p for p, q in (("dedup", 0.6), ("dedup", 0.2), ("decompose", 0.75), ("pack", 0.7), ("shuffle", 0.4)) if r.random() < q]
+            chain = [p for p, q in (("dedup", 0.6), ("dedup", 0.2), ("choose", 0.3), ("decompose", 0.75), ("pack", 0.7), ("shuffle", 0.4)) if r.random() < q]
         else:
-            chain = [r.choice(("dedup", "dedup", "decompose", "pack", "shuffle")) for _ in range(r.randrange(1, 5))]
+            chain = [r.choice(("dedup", "dedup", "choose", "decompose", "pack", "shuffle")) for _ in range(r.randrange(1, 5))]
         if not self.ids:
             self.first = self.tokenize()
             out.append(self.first)

@@ -15,6 +15,7 @@ STAGES = {
     "exact": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("filter", "parts", 1, 1)),
     "near": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("verify", "parts", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
     "substring": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("ask", "parts", 1, 0), ("match", "ranges", 0, 0), ("filter", "parts", 1, 1)),
+    "choose": (("rank", "parts", 1, 0), ("cut", "one", 0, 0), ("filter", "parts", 1, 1)),
     "pack": (("count", "parts", 1, 0), ("plan", "one", 0, 0), ("scatter", "parts", 1, 1), ("gather", "ranges", 0, 1)),
     "shuffle": (("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
     "mix": (("count", "parts", 1, 0), ("mix", "one", 0, 0), ("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
@@ -33,6 +34,8 @@ def flow(step):
         return None if has("--max-tokens") else "each"
     if p == "decompose":
         return None if has("--mixture", "--mixture-tokens", "--plan") else "each"
+    if p == "choose":
+        return "choose" if has("--top") else "each"
     if p == "dedup":
         if has("--ngrams", "--pairs", "--audit", "--annotate") or (has("--against", "--save-index") and not has("--near")):
             return None
@@ -165,7 +168,7 @@ class Parts(Way):
             names = ["%s/%d.%s.%d.tks" % (self.name, k, stage, i) for i in range(many)]
             for i in self.jobs(many):
                 args = ["--phase", stage, "--work", work] + (["--part", "%d/%d" % (i, many)] if what != "one" else [])
-                if stage == CUTS[how]:
+                if stage == CUTS.get(how):
                     args += ["--ranges", str(ranges)]
                 target = None if not puts else self.target(k, step) if is_set else names[i]
                 self.book(sums, (stage, i), self.one(k, step, args, shares[i] if reads else [], target))

@@ -1,0 +1,216 @@
+#include "criteria.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const slu_why_name[SLU_N_WHY] = {
+    [SLU_WHY_DOMAIN] = "domain", [SLU_WHY_SOURCE] = "source", [SLU_WHY_IDS] = "ids",
+    [SLU_WHY_LENGTH] = "length", [SLU_WHY_SCORE] = "score",   [SLU_WHY_TOP] = "top",
+};
+
+enum { UNKNOWN, IN, OUT };
+
+struct slu_criteria {
+    const struct slu_criteria_cfg *cfg;
+    struct slu_names *names;
+    uint8_t *domain; /* by the domain's number: UNKNOWN, IN or OUT */
+    size_t cap_domain;
+    uint64_t source; /* the source that was asked for last, and the answer */
+    bool source_in;
+};
+
+int slu_criteria_new(struct slu_criteria **out, const struct slu_criteria_cfg *cfg,
+                     struct slu_names *names, struct slu_err *err)
+{
+    struct slu_criteria *c = calloc(1, sizeof *c);
+
+    *out = c;
+    if (!c)
+        return slu_fail_nomem(err, sizeof *c);
+    c->cfg = cfg;
+    c->names = names;
+    c->source = SLU_PADDING;
+    return SLU_OK;
+}
+
+void slu_criteria_free(struct slu_criteria *c)
+{
+    if (!c)
+        return;
+    free(c->domain);
+    free(c);
+}
+
+bool slu_compare_holds(const struct slu_compare *c, double v)
+{
+    switch (c->op) {
+    case SLU_LESS:
+        return v < c->v;
+    case SLU_AT_MOST:
+        return v <= c->v;
+    case SLU_EQUAL:
+        return v == c->v;
+    case SLU_AT_LEAST:
+        return v >= c->v;
+    case SLU_MORE:
+        return v > c->v;
+    case SLU_NOT:
+        return v < c->v || v > c->v; /* a NaN, no score, fails */
+    }
+    return false;
+}
+
+/* ---- the documents of a sequence ---- */
+
+static int differ(const struct slu_seg *a, const char *what, struct slu_err *err)
+{
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "source %llu, document %llu: stands in one sequence with a document "
+        "of another %s; choose from documents or pieces, before they are "
+        "packed",
+        (unsigned long long)a->source, (unsigned long long)a->document, what);
+}
+
+/* The first segment that is not padding; NULL: all are. */
+static const struct slu_seg *first_of(const struct slu_batch *b,
+                                      const struct slu_seq *q)
+{
+    const struct slu_seg *s = &b->seg[q->seg_off];
+
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (s[i].source != SLU_PADDING)
+            return &s[i];
+    return NULL;
+}
+
+int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q, uint32_t *domain,
+                   struct slu_err *err)
+{
+    const struct slu_seg *first = first_of(b, q), *s = &b->seg[q->seg_off];
+
+    *domain = first ? first->domain : SLU_NO_DOMAIN;
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (s[i].source != SLU_PADDING && s[i].domain != *domain)
+            return differ(&s[i], "domain", err);
+    return SLU_OK;
+}
+
+/* SLU_E_MISMATCH if the sequence has several sources; by_document: or documents. */
+static int one_document(const struct slu_batch *b, const struct slu_seq *q,
+                        const struct slu_seg *first, bool by_document,
+                        struct slu_err *err)
+{
+    const struct slu_seg *s = &b->seg[q->seg_off];
+
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (s[i].source != SLU_PADDING &&
+            (s[i].source != first->source ||
+             (by_document && s[i].document != first->document)))
+            return differ(&s[i], by_document ? "id" : "source", err);
+    return SLU_OK;
+}
+
+/* ---- the criteria ---- */
+
+static bool is_listed(const struct slu_criteria *c, const char *name)
+{
+    for (size_t i = 0; i < c->cfg->n_domain; i++)
+        if (!strcmp(c->cfg->domain[i], name))
+            return true;
+    return false;
+}
+
+static int ask_domain(struct slu_criteria *c, const struct slu_batch *b,
+                      const struct slu_seq *q, bool *in, struct slu_err *err)
+{
+    const size_t had = c->cap_domain;
+    uint32_t number;
+    int rc = slu_seq_domain(b, q, &number, err);
+
+    if (!rc && number == SLU_NO_DOMAIN)
+        *in = is_listed(c, "");
+    if (rc || number == SLU_NO_DOMAIN)
+        return rc;
+    if (number >= had) {
+        rc = slu_grow(&c->domain, &c->cap_domain, (size_t)number + 1, 1, err);
+        if (rc)
+            return rc;
+        memset(c->domain + had, UNKNOWN, c->cap_domain - had);
+    }
+    if (c->domain[number] == UNKNOWN)
+        c->domain[number] = is_listed(c, slu_names_domain(c->names, number)) ? IN : OUT;
+    *in = c->domain[number] == IN;
+    return SLU_OK;
+}
+
+static bool matches(const struct slu_criteria *c, const char *name)
+{
+    for (size_t i = 0; i < c->cfg->n_source; i++)
+        if (!fnmatch(c->cfg->source[i], name, 0))
+            return true;
+    return false;
+}
+
+static int ask_source(struct slu_criteria *c, const struct slu_batch *b,
+                      const struct slu_seq *q, bool *in, struct slu_err *err)
+{
+    const struct slu_seg *s = first_of(b, q);
+    int rc = s ? one_document(b, q, s, false, err) : SLU_OK;
+
+    if (rc || !s)
+        return rc;
+    if (s->source != c->source) {
+        const char *name = slu_names_source(c->names, s->source);
+        c->source = s->source;
+        c->source_in = matches(c, name ? name : "");
+    }
+    *in = c->source_in;
+    return SLU_OK;
+}
+
+static int ask_ids(struct slu_criteria *c, const struct slu_batch *b,
+                   const struct slu_seq *q, bool *in, struct slu_err *err)
+{
+    const struct slu_seg *s = first_of(b, q);
+    int rc = s ? one_document(b, q, s, true, err) : SLU_OK;
+
+    if (rc)
+        return rc;
+    const void *id = s && s->id_len ? b->str.data + s->id_off : NULL;
+    *in = (!c->cfg->keep || (id && slu_idset_has(c->cfg->keep, id, s->id_len))) &&
+          (!c->cfg->drop || !id || !slu_idset_has(c->cfg->drop, id, s->id_len));
+    return SLU_OK;
+}
+
+static bool score_is_in(const struct slu_criteria *c, const struct slu_batch *b,
+                        const struct slu_seq *q)
+{
+    const double v = slu_seq_score(b, q);
+
+    for (unsigned i = 0; i < c->cfg->n_score; i++)
+        if (!slu_compare_holds(&c->cfg->score[i], v))
+            return false;
+    return true;
+}
+
+int slu_criteria_ask(struct slu_criteria *c, const struct slu_batch *b,
+                     const struct slu_seq *q, enum slu_why *why, struct slu_err *err)
+{
+    const struct slu_criteria_cfg *cfg = c->cfg;
+    bool domain = true, source = true, ids = true;
+    int rc = cfg->n_domain ? ask_domain(c, b, q, &domain, err) : SLU_OK;
+
+    if (!rc && cfg->n_source)
+        rc = ask_source(c, b, q, &source, err);
+    if (!rc && (cfg->keep || cfg->drop))
+        rc = ask_ids(c, b, q, &ids, err);
+    *why = !domain                                                     ? SLU_WHY_DOMAIN
+           : !source                                                   ? SLU_WHY_SOURCE
+           : !ids                                                      ? SLU_WHY_IDS
+           : q->len_tok < cfg->least_tok || q->len_tok > cfg->most_tok ? SLU_WHY_LENGTH
+           : cfg->n_score && !score_is_in(c, b, q)                     ? SLU_WHY_SCORE
+                                                                       : SLU_WHY_NOT;
+    return rc;
+}

@@ -1,0 +1,82 @@
+/* criteria.h - what a sequence must be to be chosen, whatever else is in the stream: its
+ * domain, source, id, length and score.
+ *
+ * All criteria must hold. A sequence that fails is counted under the first that it
+ * fails, in the order of enum slu_why. Domain, source and id are those of the sequence's
+ * documents; a sequence with documents that differ in one that is asked for is
+ * SLU_E_MISMATCH. The score is slu_seq_score; a sequence without a score fails every
+ * comparison.
+ *
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_CHOOSE_CRITERIA_H
+#define SLU_CHOOSE_CRITERIA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "idset.h"
+#include "lib/base/err.h"
+#include "lib/stream/batch.h"
+#include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
+
+enum slu_why {
+    SLU_WHY_NOT, /* the sequence is chosen */
+    SLU_WHY_DOMAIN,
+    SLU_WHY_SOURCE,
+    SLU_WHY_IDS,
+    SLU_WHY_LENGTH,
+    SLU_WHY_SCORE,
+    SLU_WHY_TOP, /* it is not among the top (choose.h) */
+    SLU_N_WHY
+};
+/* Reasons in the books; that of SLU_WHY_NOT is NULL. */
+extern const char *const slu_why_name[SLU_N_WHY];
+
+#define SLU_MOST_COMPARES 8
+
+enum slu_compare_op {
+    SLU_LESS,
+    SLU_AT_MOST,
+    SLU_EQUAL,
+    SLU_AT_LEAST,
+    SLU_MORE,
+    SLU_NOT
+};
+
+struct slu_compare {
+    enum slu_compare_op op;
+    double v;
+};
+bool slu_compare_holds(const struct slu_compare *c, double v);
+
+struct slu_criteria_cfg {      /* everything is borrowed */
+    const char *const *domain; /* names; "": no domain */
+    size_t n_domain;           /* 0: any */
+    const char *const *source; /* patterns of fnmatch(3) */
+    size_t n_source;           /* 0: any */
+    uint64_t least_tok, most_tok;
+    struct slu_compare score[SLU_MOST_COMPARES];
+    unsigned n_score;
+    const struct slu_idset *keep, *drop; /* NULL: none */
+};
+
+struct slu_criteria;
+SLU_MUST_USE int slu_criteria_new(struct slu_criteria **c,
+                                  const struct slu_criteria_cfg *cfg,
+                                  struct slu_names *names, struct slu_err *err);
+SLU_MUST_USE int slu_criteria_ask(struct slu_criteria *c, const struct slu_batch *b,
+                                  const struct slu_seq *q, enum slu_why *why,
+                                  struct slu_err *err);
+/* The domain of the sequence's documents; SLU_E_MISMATCH if these differ. */
+SLU_MUST_USE int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q,
+                                uint32_t *domain, struct slu_err *err);
+/* NULL is legal. */
+void slu_criteria_free(struct slu_criteria *c);
+
+SLU_END_DECLS
+
+#endif

@@ -1,0 +1,88 @@
+# shellcheck shell=bash disable=SC2154
+# choose.sh - choose: its options and messages, masks, pieces, packed sequences, ids of files, stages of other options.
+# tests/props/check_choose.py has the choices themselves.
+
+have tokenize dedup choose decompose pack inspect || return 0
+"$PYTHON" - <<'PY'
+import json
+with open("c.jsonl", "w") as f:
+    for i in range(200):
+        f.write(json.dumps({"text": "word %d " % i * (1 + i % 9), "id": "r%d" % i, "domain": "ab"[i % 2], "score": i % 5,
+                            "spans": [[0, 4]]}) + "\n")
+PY
+tokenize -q -t bytes --id-field id --domain-field domain --score-field score c.jsonl -o t.tks
+tokenize -q -t bytes c.jsonl -o plain.tks
+
+# ---- options ----
+
+says() { # WHAT STATUS WORDS COMMAND...: one line with the words
+    what=$1 want=$2 words=$3
+    shift 3
+    status "$what" "$want" "$@"
+    check "$what: one line says why" shell "grep -qF -- \"$words\" '$TMP/err' && [ \$(grep -c . '$TMP/err') = 1 ]"
+}
+says "nothing to choose by" 2 "nothing to choose by" choose t.tks
+for bad in 5 .. 5..3 a..b 1...3 -1..; do
+    says "--length $bad" 2 "--length: '$bad' is not MIN..MAX" choose --length "$bad" t.tks
+done
+for bad in '' 3 '=>3' '>' '>x' '>nan' '>1 2' '>1,' '>1;<2' '>1,>1,>1,>1,>1,>1,>1,>1,>1'; do
+    says "--score '$bad'" 2 "--score: '$bad' is not a comparison" choose --score "$bad" t.tks
+done
+for bad in '' % 101% -1% 10%% 1e2% 0.1234567890% x 1.5 .; do
+    says "--top '$bad'" 2 "--top: '$bad' is neither" choose --top "$bad" t.tks
+done
+says "--by alone" 2 "--by needs --top" choose --length 1.. --by length t.tks
+says "--per alone" 2 "--per needs --top" choose --length 1.. --per domain t.tks
+says "--part of a top" 2 "use --stage" choose --top 10% --part 0/2 t.tks
+says "--stage without a top" 2 "--stage needs --top" choose --length 1.. --stage rank --work w --part 0/2 t.tks
+same "stages" "rank parts reads - -;cut one - - rank;filter parts reads writes cut;" "$(choose --top 1 --stages | tr '\n' ';')"
+same "a step without stages" "- parts reads writes -" "$(choose --length 1.. --stages)"
+says "no scores" 1 "no scores to choose by" choose --score '>1' plain.tks -o x.tks
+says "no scores to rank by" 1 "no scores to choose by" choose --top 1% plain.tks -o x.tks
+check "and no output" test ! -e x.tks
+says "a list that is not there" 1 "no.ids: " choose --ids no.ids t.tks -o x.tks
+says "a list that is a folder" 1 "$TMP: " choose --ids "$TMP" t.tks -o x.tks
+status "a list that is the output" 2 choose --ids t.tks plain.tks -o t.tks
+
+# ---- lists of ids ----
+
+seq 0 3 199 | sed 's/^/r/' >ids
+choose -q --ids ids t.tks -o in.tks
+choose -q --ids-drop ids t.tks -o out.tks
+same "ids in and out are all" "$(inspect --records t.tks | sort | sha)" "$(inspect --records in.tks out.tks | sort | sha)"
+same "as many as the list has" 67 "$(inspect --records in.tks | wc -l)"
+choose -q --ids ids plain.tks -o none.tks
+empty "documents without an id are in no list" "$(inspect --records none.tks)"
+same "nor are they dropped by one" 200 "$(choose -q --ids-drop ids plain.tks | inspect --records - | wc -l)"
+tac ids | sed 's/$/\r/' >ids2
+same "the order of the list does not matter, nor does its name" "$(sha in.tks)" "$(choose -q --ids ids2 t.tks | sha)"
+head -c 3000000 /dev/zero | tr '\0' a >long
+says "a line too long for an id" 1 "long: a line has more than" choose --ids long t.tks -o x.tks
+seq 1 700000 >many
+says "more ids than memory" 1 "ids do not fit in memory; give more memory with -M" choose -M 32M --ids many t.tks -o x.tks
+status "with more memory" 0 choose -q -M 256M --ids many t.tks -o x.tks
+
+# ---- pieces, packed sequences, masks ----
+
+decompose -q --min 8 --max 32 t.tks -o d.tks
+choose -q --length 8..8 d.tks -o eight.tks
+same "pieces by length" "$(inspect --records d.tks | grep -c '"length":8,')" "$(inspect --records eight.tks | grep -c .)"
+pack -q --length 64 --mix-domains d.tks -o p.tks
+says "packed sequences have no domain" 1 "of another domain; choose from documents or pieces" choose --domain a p.tks -o x.tks
+says "nor ids" 1 "of another id" choose --ids ids p.tks -o x.tks
+says "nor the best of a domain" 1 "of another domain" choose --top 10% --per domain p.tks -o x.tks
+status "but a length" 0 choose --length 64.. p.tks -o x.tks
+status "and a score" 0 choose --score '>=1' --top 50% p.tks -o x.tks
+tokenize -q -t bytes --spans-field spans --domain-field domain c.jsonl -o m.tks
+choose -q --domain a m.tks -o ma.tks
+choose -q --domain b m.tks -o mb.tks
+check "masks are kept" test "$(json <(inspect --json m.tks) 'd["loss_tokens"]')" = $(($(json <(inspect --json ma.tks) 'd["loss_tokens"]') + $(json <(inspect --json mb.tks) 'd["loss_tokens"]')))
+same "all of them" "$(inspect --records m.tks | sort | sha)" "$(inspect --records ma.tks mb.tks | sort | sha)"
+choose -q --top 50% --by length -M 32M --stats s.json <m.tks >top.tks
+status "and through the waiting" 0 inspect --verify top.tks
+check "the books count what is trained on" test "$(json s.json 'd["loss_tokens"]["dropped"]["top"]')" -gt 0
+
+# ---- stages of other options ----
+
+says "stages want the same options" 1 "options" shell "
+    choose -q --top 10% --stage rank --work w --part 0/1 t.tks && choose -q --top 20% --stage cut --work w"

@@ -1,0 +1,290 @@
+/* choose.c - chooses sequences of a stream by domain, source, id, length and score, and
+ * the best of them. With --stage: one stage of the work, with files between stages
+ * (lib/choose/choose.h). */
+#include "tools/choose/choose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "tools/cli/cli_inputs.h"
+
+static const char *const units[] = {"tokens", "documents", NULL};
+static const char *const bys[] = {"score", "length", "hash", NULL};
+static const char *const pers[] = {"domain", NULL};
+
+#define AT(field) offsetof(struct choose_opts, field)
+static const struct cli_opt options[] = {
+    {"domain", 0, CLI_CUSTOM, AT(domain), "NAME[,NAME...]",
+     "keep documents of these domains; an empty name: without a domain", .result = true,
+     .parse = choose_parse_domain},
+    {"source", 0, CLI_CUSTOM, AT(source), "NAME[,NAME...]",
+     "keep documents of these sources; names may have *, ? and [ ]", .result = true,
+     .parse = choose_parse_source},
+    {"ids", 0, CLI_CUSTOM, AT(ids_id), "FILE",
+     "keep documents with the records' ids in FILE, one a line", .result = true,
+     .parse = choose_parse_ids},
+    {"ids-drop", 0, CLI_CUSTOM, AT(ids_drop_id), "FILE",
+     "drop documents with the ids in FILE", .result = true,
+     .parse = choose_parse_ids_drop},
+    {"length", 0, CLI_CUSTOM, AT(length), "MIN..MAX",
+     "keep documents of MIN to MAX tokens; MIN.. and ..MAX leave one end\nopen",
+     .result = true, .parse = choose_parse_length},
+    {"score", 0, CLI_CUSTOM, AT(score), "COMPARISON[,...]",
+     "keep documents whose score is as '>=3' or '>=3,<4.5' says; those\n"
+     "without a score are dropped",
+     .result = true, .parse = choose_parse_score},
+    {"top", 0, CLI_CUSTOM, AT(top), "P%|N",
+     "of these, keep the best P percent, or N tokens", .result = true,
+     .parse = choose_parse_top},
+    {"by", 0, CLI_CHOICE, AT(by), NULL,
+     "with --top: the best have the highest score (default), are the\n"
+     "longest, or are drawn by a hash of --seed",
+     .choice = bys, .result = true},
+    {"unit", 0, CLI_CHOICE, AT(unit), NULL,
+     "with --top: P and N count tokens (default) or documents", .choice = units,
+     .result = true},
+    {"per", 0, CLI_CHOICE, AT(per), NULL, "with --top: of each domain", .choice = pers,
+     .result = true},
+    CLI_FLOW_ROWS(AT(flow), "rank|cut|filter"),
+    {0},
+};
+
+static void defaults(void *opts)
+{
+    ((struct choose_opts *)opts)->per = -1;
+}
+
+struct job {
+    struct cli_ctx *ctx;
+    struct choose_wanted wanted;
+    struct slu_reader *reader;
+    struct slu_writer *writer;
+    struct slu_choose *choose;
+    uint64_t tok;
+};
+
+/* ---- options ---- */
+
+static bool given(const struct cli_ctx *ctx, const char *name)
+{
+    for (size_t i = 0; options[i].name; i++)
+        if (!strcmp(options[i].name, name))
+            return ctx->given >> i & 1;
+    return false;
+}
+
+static int check(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    static const char *const top_only[] = {"by", "unit", "per", NULL};
+    static const char *const criteria[] = {"domain", "source", "ids", "ids-drop",
+                                           "length", "score",  "top", NULL};
+    const struct choose_opts *o = ctx->opts;
+    bool any = false;
+
+    for (unsigned i = 0; !o->top && top_only[i]; i++)
+        if (given(ctx, top_only[i]))
+            return slu_fail(err, SLU_E_USAGE, "--%s needs --top", top_only[i]);
+    for (unsigned i = 0; criteria[i]; i++)
+        any |= given(ctx, criteria[i]);
+    if (!any)
+        return slu_fail(err, SLU_E_USAGE,
+                        "nothing to choose by; give --domain, --source, --ids, "
+                        "--ids-drop, --length, --score or --top");
+    if (o->flow.stage && !o->top)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage needs --top; each part can be chosen from by itself, "
+                        "with --part I/N");
+    return SLU_OK;
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct choose_opts *o = ctx->opts;
+
+    if (cli_flow_asked(ctx) || !o->top)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: the best of all parts are not the best of each; use "
+                    "--stage");
+}
+
+static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
+{
+    (void)ctx;
+    return &slu_choose_spec;
+}
+
+static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct choose_opts *o = ctx->opts;
+    int rc = cli_flow_inputs(ctx, in, err);
+
+    if (!rc && o->ids)
+        rc = cli_inputs_add(in, o->ids, 0, UINT64_MAX, err);
+    if (!rc && o->ids_drop)
+        rc = cli_inputs_add(in, o->ids_drop, 0, UINT64_MAX, err);
+    return rc;
+}
+
+/* ---- a stream in, a stream out ---- */
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct job *j = ctx;
+
+    return cli_open_writer(j->ctx, &j->writer, slu_reader_header(j->reader),
+                           slu_reader_names(j->reader), false, err);
+}
+
+static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct job *j = ctx;
+
+    j->tok += b->n_tok;
+    cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
+    return slu_writer_put(j->writer, b, err);
+}
+
+static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
+{
+    return cli_reopen_reader(((struct job *)ctx)->ctx, r, err);
+}
+
+/* The options that decide the files of stages. */
+static int words(void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct cli_ctx *c = ((const struct job *)ctx)->ctx;
+    char *text = NULL, hex[33];
+    int rc = cli_provenance(c, &text, err);
+
+    if (!rc) {
+        slu_u128_hex(slu_hash128(text, strlen(text)), hex);
+        rc = slu_buf_printf(t, err, " options=%s seed=%llu", hex,
+                            (unsigned long long)c->common.seed);
+    }
+    free(text);
+    return rc;
+}
+
+static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
+{
+    const struct slu_choose_result *r = slu_choose_result(j->choose);
+    struct slu_writer *w = j->writer;
+
+    if (r->groups)
+        cli_stat_u64(j->ctx, "groups", r->groups);
+    if (!w)
+        return SLU_OK;
+    cli_book_in(j->ctx, in);
+    for (int why = SLU_WHY_DOMAIN; why < SLU_N_WHY; why++)
+        if (r->dropped[why].sequences)
+            slu_ledger_drop(&j->ctx->ledger, slu_why_name[why], r->dropped[why]);
+    j->writer = NULL;
+    return cli_close_writer(j->ctx, w, err);
+}
+
+/* What is left of -M after the lists of ids and the batches in flight. */
+static uint64_t in_flight(const struct cli_ctx *ctx)
+{
+    return ctx->common.memory / 4;
+}
+
+static int run_all(struct job *j, struct slu_err *err)
+{
+    struct slu_sum in = {0};
+    int rc = slu_choose_begin(j->choose, slu_reader_header(j->reader),
+                              slu_reader_names(j->reader), err);
+
+    if (!rc)
+        rc = open_output(j, err);
+    if (!rc)
+        rc = slu_choose_run(j->choose, j->reader, cli_slots(j->ctx, in_flight(j->ctx)),
+                            &in, err);
+    j->ctx->spill_bytes = slu_choose_result(j->choose)->spilled_byte;
+    return rc ? rc : report(j, &in, err);
+}
+
+static int run_stage(struct job *j, uint64_t budget, struct slu_err *err)
+{
+    const struct slu_flow_cfg cfg = {.reader = j->reader,
+                                     .ctx = j->choose,
+                                     .begin = slu_choose_begin,
+                                     .budget_byte = budget,
+                                     .n_slots =
+                                         cli_slots(j->ctx, in_flight(j->ctx) / 2)};
+    struct slu_flow_report r;
+    int rc = cli_flow_run(j->ctx, cfg, false, &r, err);
+
+    return rc ? rc : report(j, &r.in, err);
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct choose_opts *o = ctx->opts;
+    const uint64_t budget = ctx->common.memory / 4;
+    struct job j = {.ctx = ctx};
+    const struct slu_choose_cfg cfg = {.criteria = &j.wanted.criteria,
+                                       .top = o->top ? &j.wanted.top : NULL,
+                                       .budget_byte = budget,
+                                       .tmpdir = ctx->common.tmpdir,
+                                       .n_threads = (unsigned)ctx->common.threads,
+                                       .emit = emit,
+                                       .again = cli_reads_twice(ctx) ? again : NULL,
+                                       .open = open_output,
+                                       .words = words,
+                                       .ctx = &j};
+    int rc = check(ctx, err);
+
+    if (rc)
+        return rc;
+    if (o->flow.stages && !o->top) { /* one step, each part by itself */
+        puts("- parts reads writes -");
+        return SLU_OK;
+    }
+    rc = cli_flow_begin(ctx, err);
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    rc = choose_want(&j.wanted, ctx, err);
+    if (!rc && (!o->flow.stage || cli_flow_stage(ctx)->flags & SLU_STAGE_READS))
+        rc = cli_open_reader(ctx, &j.reader, err);
+    if (!rc)
+        rc = slu_choose_new(&j.choose, &cfg, err);
+    if (!rc)
+        rc = o->flow.stage ? run_stage(&j, budget, err) : run_all(&j, err);
+    slu_choose_free(j.choose);
+    slu_writer_abort(j.writer);
+    slu_reader_free(j.reader);
+    choose_wanted_release(&j.wanted);
+    return rc;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "choose",
+    .synopsis = "[--domain NAME,...] [--source NAME,...] [--length MIN..MAX]\n"
+                "[--score COMPARISON,...] [--ids FILE] [--ids-drop FILE]\n"
+                "[--top P%|N [--by score|length|hash] [--unit tokens|documents]\n"
+                " [--per domain]] [-o FILE] [STREAM ...]\n"
+                "--top P%|N --stage rank|cut|filter --work DIR [--part I/N]\n"
+                "[OPTION ...] [-o FILE] [STREAM ...]",
+    .summary =
+        "Chooses documents by domain, source, id, length and score, and the best "
+        "of them.",
+    .opt = options,
+    .opts_size = sizeof(struct choose_opts),
+    .defaults = defaults,
+    .reads_stream = true,
+    .masks = true,
+    .inner_padding = true,
+    .memory_floor = 32 << 20,
+    .spills = true,
+    .check_part = check_part,
+    .flow = flow,
+    .flow_at = AT(flow),
+    .inputs = inputs,
+    .examples = "  choose --score '>=3' --length 100.. docs.tks -o good.tks\n"
+                "  choose --top 10% --by score --per domain docs.tks -o best.tks\n"
+                "  tokenize corpus.jsonl | choose --domain web,code | decompose",
+    .run = run,
+};

@@ -1,0 +1,48 @@
+/* choose.h - shared by choose.c (the options and the runs) and parse.c (their
+ * values). */
+#ifndef TOOLS_CHOOSE_H
+#define TOOLS_CHOOSE_H
+
+#include "lib/choose/choose.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/cli_flow.h"
+
+/* Names in a list of an option, all in one block of memory. */
+struct choose_names {
+    char *text, **name;
+    size_t n, cap;
+};
+
+struct choose_opts {
+    /* Values as they are given, which were checked when they were parsed. */
+    const char *domain, *source, *length, *score, *top;
+    const char *ids, *ids_drop;       /* files */
+    const char *ids_id, *ids_drop_id; /* for the provenance: their contents */
+    char ids_hex[33], ids_drop_hex[33];
+    int unit, by, per;
+    struct cli_flow_opts flow;
+};
+
+/* The criteria and the best that the options ask for. */
+struct choose_wanted {
+    struct choose_names domain, source;
+    struct slu_idset *keep, *drop;
+    struct slu_criteria_cfg criteria;
+    struct slu_top top;
+};
+
+/* Parsers of option values (cli_opt.parse). */
+int choose_parse_domain(void *opts, const char *value, struct slu_err *err);
+int choose_parse_source(void *opts, const char *value, struct slu_err *err);
+int choose_parse_length(void *opts, const char *value, struct slu_err *err);
+int choose_parse_score(void *opts, const char *value, struct slu_err *err);
+int choose_parse_top(void *opts, const char *value, struct slu_err *err);
+int choose_parse_ids(void *opts, const char *value, struct slu_err *err);
+int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
+
+/* Reads the lists of ids, and fills w. Caller releases it, also after a failure. */
+SLU_MUST_USE int choose_want(struct choose_wanted *w, struct cli_ctx *ctx,
+                             struct slu_err *err);
+void choose_wanted_release(struct choose_wanted *w);
+
+#endif

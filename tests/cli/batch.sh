@@ -3,7 +3,7 @@
 # killed parts; wrong or changed recipes, and folders in use, are refused in one line.
 # check-more: longer
 
-have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
+have tokenize dedup choose decompose pack shuffle inspect sluice-batch || return 0
 mkdir in
 for i in 1 2 3; do
     corpus in/$i.jsonl $((i * 50000)) $i
@@ -132,20 +132,21 @@ same "streams that are stored" "stopped/work/tokenize/N.tks " "$(find stopped/wo
 check "the books of a stage that ran three times" test "$(json stopped/report.json 'sum(p.get("mode") == "exact" for p in d["programs"])')" = 1
 
 # Without shards, and without steps.
-printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'decompose =' >short
+printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'choose = --top 80% --by length' 'decompose =' >short
 status "no shuffle" 0 sluice-batch --local 2 short stream
 cat stream/stream/*.tks | inspect --records - | sha >a
-tokenize --id-field id in | decompose | inspect --records - | sha >b
+tokenize --id-field id in | choose --top 80% --by length | decompose | inspect --records - | sha >b
 same "parts of a stream" "$(cat b)" "$(cat a)"
 same "the books of all parts" true "$(json stream/report.json 'd["conserved"]')"
 
 # Streams at the end of each step, and a mix.
 printf '%s\n' 'input = in' 'parts = 3' 'tokenize = --id-field id --domain-field domain' 'dedup = --substring 50' \
-    'decompose = --min 64 --max 512' 'pack =' 'shuffle = --mix web=0.7,code=0.3 --max-tokens 60000' >mixed-recipe
+    'choose = --length 20.. --domain "web,code"' 'decompose = --min 64 --max 512' 'pack =' \
+    'shuffle = --mix web=0.7,code=0.3 --max-tokens 60000' >mixed-recipe
 status "substrings, a mix, a stream" 0 sluice-batch --local 2 mixed-recipe mixed
 cat mixed/stream/*.tks | inspect --records - | sha >a
-tokenize --id-field id --domain-field domain in | dedup --substring 50 | decompose --min 64 --max 512 | pack |
-    shuffle --mix web=0.7,code=0.3 --max-tokens 60000 | inspect --records - | sha >b
+tokenize --id-field id --domain-field domain in | dedup --substring 50 | choose --length 20.. --domain web,code |
+    decompose --min 64 --max 512 | pack | shuffle --mix web=0.7,code=0.3 --max-tokens 60000 | inspect --records - | sha >b
 same "the records of the pipe" "$(cat b)" "$(cat a)"
 same "and the books" true "$(json mixed/report.json 'd["conserved"]')"
 

@@ -8,7 +8,7 @@
 # $bin, $prefix, $OUT and $part; with bare=1 in the environment, without the limits.
 #
 # A stream goes to its reader through a pipe, part by part, and is not stored. If several stages read a stream, a stage
-# that only passes sequences on (decompose, a filter) runs again for each of them; the streams of other stages (tokens,
+# that only passes sequences on (choose, decompose, a filter) runs again for each of them; the streams of other stages (tokens,
 # bins) are stored. So part I of a step reads stream I of the step before, and a step that writes two streams doubles
 # the parts. The number of ranges stays the recipe's number of parts. A task has the name of its first stage that is in
 # no earlier task.
@@ -132,7 +132,7 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
         c = c " -o \"$OUT/" folder(r) "/" (at[r] == steps ? "$(printf %0" length(n "0") "d $((" first[r] " + part)))" : \
             "$((" first[r] " + part))") ".tks\""
     if (from == "stored")
-        c = c " \"$OUT/work/" before_step(r) "/" (step[r] == "decompose" ? "{part}" : "$part") ".tks\""
+        c = c " \"$OUT/work/" before_step(r) "/" (stage[r] == "-" ? "{part}" : "$part") ".tks\""
     return c
 }
 function limits(r, together,    c, v) {

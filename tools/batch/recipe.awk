@@ -13,7 +13,7 @@ function above(a, b) {
 }
 BEGIN {
     file = ENVIRON["file"]
-    order = "input tokenizer parts seed tokenize dedup decompose pack shuffle"
+    order = "input tokenizer parts seed tokenize dedup choose decompose pack shuffle"
     limits = "threads memory time partition account tmpdir slurm queue keep"
     n = split(order " " limits, key, " ")
     for (i = 1; i <= n; i++)
@@ -24,7 +24,7 @@ BEGIN {
     split(limits, list, " ")
     for (i in list)
         limit[list[i]] = 1
-    split("tokenize dedup decompose pack shuffle inspect", list, " ")
+    split("tokenize dedup choose decompose pack shuffle inspect", list, " ")
     for (i in list)
         of[list[i]] = program[list[i]] = 1
     # The programs name the stages, which are not known at first; until then any name may be a stage.

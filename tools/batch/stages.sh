@@ -8,7 +8,7 @@ steps() { printf '%s\n' "$step_list"; }
 list_steps() {
     echo tokenize
     ! given dedup || value dedup | awk "$words_awk"'{ print mode($0) }'
-    for s in decompose pack shuffle; do
+    for s in choose decompose pack shuffle; do
         ! given $s || echo $s
     done
 }

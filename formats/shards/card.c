@@ -180,6 +180,22 @@ static int put_id(struct slu_buf *out, const char *name, uint64_t id,
                : slu_buf_printf(out, err, "| %s | %llu |\n", name, (ull)id);
 }
 
+static int put_tokenizer(const struct slu_header *h, struct slu_buf *out,
+                         struct slu_err *err)
+{
+    size_t n;
+    const char *known = slu_header_tokenizer(h, &n);
+    char name[80];
+    if (!known)
+        return SLU_OK;
+    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1),
+             known);
+    int rc = slu_buf_printf(out, err, "| tokenizer | ");
+    if (!rc)
+        rc = put_text(out, name, err);
+    return rc ? rc : slu_buf_printf(out, err, " |\n");
+}
+
 static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
 {
     const struct slu_header *h = c->header;
@@ -213,6 +229,8 @@ static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_e
         rc = put_id(out, "begin of document", h->bos, err);
     if (!rc)
         rc = put_id(out, "padding id", h->pad, err);
+    if (!rc)
+        rc = put_tokenizer(h, out, err);
     if (!rc)
         rc = slu_buf_printf(out, err, "| tokenizer's fingerprint | `");
     for (int i = 0; i < 16 && !rc; i++)
@@ -516,8 +534,15 @@ int slu_card_json(const struct slu_card *c, struct slu_buf *out, struct slu_err 
     if (!rc)
         rc = l ? slu_json_put_string(out, l, strlen(l), err)
                : slu_buf_printf(out, err, "null");
+    size_t n_name = 0;
+    const char *name = slu_header_tokenizer(h, &n_name);
     if (!rc)
-        rc = slu_buf_printf(out, err, ",\n  \"tokenizer\": {\"fingerprint\": \"");
+        rc = slu_buf_printf(out, err, ",\n  \"tokenizer\": {\"name\": ");
+    if (!rc)
+        rc = name ? slu_json_put_string(out, name, n_name, err)
+                  : slu_buf_printf(out, err, "null");
+    if (!rc)
+        rc = slu_buf_printf(out, err, ", \"fingerprint\": \"");
     for (int i = 0; i < 16 && !rc; i++)
         rc = slu_buf_printf(out, err, "%02x", h->fingerprint[i]);
     if (!rc)

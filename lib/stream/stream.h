@@ -79,6 +79,10 @@ static inline unsigned slu_header_stored(const struct slu_header *h)
 /* Returns the index of the bucket whose sequences have len_tok ids, or -1. */
 int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
 
+/* Returns the tokenizer's name in the provenance: "bytes", "builtin", or "file:" and the
+ * family of the tokenizer in a file. NULL: it has none. Not ended by a NUL; borrowed. */
+const char *slu_header_tokenizer(const struct slu_header *h, size_t *len);
+
 /* Names of sources (by ordinal) and domains (by number), and the vocabulary. Shared by
  * a reader and a writer; safe from any thread. */
 struct slu_names;

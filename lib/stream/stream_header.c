@@ -108,6 +108,21 @@ int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok)
     return -1;
 }
 
+const char *slu_header_tokenizer(const struct slu_header *h, size_t *len)
+{
+    static const char option[] = "--tokenizer=";
+    for (size_t i = 0; i < h->n_step; i++) {
+        const char *a = h->step[i].arguments;
+        if (strcmp(h->step[i].program, "tokenize") ||
+            strncmp(a, option, sizeof option - 1))
+            continue; /* the option is the first of all */
+        a += sizeof option - 1;
+        *len = strcspn(a, " ");
+        return a;
+    }
+    return NULL;
+}
+
 static uint32_t flags_of(const struct slu_header *h)
 {
     uint32_t flags = (h->label_tokens ? FLAG_LABELS : 0) |

@@ -154,6 +154,10 @@ json.dump({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
            "model": {"type": "BPE", "vocab": vocab, "merges": []}}, open("model/tokenizer.json", "w"))
 EOT
 tokenize -q -t model/tokenizer.json -o file.tks two.jsonl
+inspect file.tks >sum
+check "the summary names a file's tokenizer" grep -q '^  tokenizer   family gpt2, from a file, fingerprint [0-9a-f]*$' sum
+inspect two.tks >sum
+check "  and one without a file" grep -q '^  tokenizer   bytes, fingerprint [0-9a-f]*$' sum
 for d in model model/; do
     tokenize -q -t $d --stats s.json --manifest -o dir.tks two.jsonl
     same "-t $d is its tokenizer.json" "$(sha file.tks)" "$(sha dir.tks)"

@@ -30,6 +30,7 @@ assert all(re.fullmatch(r"[a-z_]+: ?.*|- .*|  data_files: .*", l) for l in front
 assert "![Tokens and sequences by length](lengths.svg)" in body and body.count("\n# ") == 0 and body.startswith("# ")
 seen = json.loads(subprocess.run(["inspect", "--json", "p.tks"], capture_output=True, check=True).stdout)
 assert r["tokens"] == seen["tokens"] and r["checksum"] == seen["checksum"]
+assert r["tokenizer"]["name"] == seen["tokenizer"] == "bytes"
 assert r["tokenizer"]["fingerprint"] == seen["fingerprint"] and r["tokenizer"]["eos_id"] == seen["eos_id"]
 assert r["sources"] == {"count": 1, "names": ["c*_1.jsonl"]}, r["sources"]
 n = {x["domain"]: x for x in r["domains"]}
@@ -40,6 +41,7 @@ tokens = [x["tokens"] for x in r["domains"]]
 assert tokens == sorted(tokens, reverse=True)
 rows = [[c.strip() for c in re.split(r"(?<!\\)\|", l)[1:-1]] for l in body.split("\n") if l.startswith("|")]
 first = {x[0]: x[1:] for x in rows}
+assert first["tokenizer"] == ["bytes"]
 num = lambda s: int(s.replace(",", ""))
 assert num(first["tokens"][0]) == r["tokens"] and num(first["sequences"][0]) == r["sequences"]
 assert num(first["documents"][0]) == r["documents"] and r["checksum"] in first["checksum of the sequences, in any order"][0]

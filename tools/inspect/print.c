@@ -84,6 +84,8 @@ static int print_json(const struct inspect_seen *s, struct slu_err *err)
     const struct slu_header *h = s->header;
     struct slu_buf b = SLU_BUF_INIT;
     char sum[33], trace[33], print[33];
+    size_t n_name = 0;
+    const char *name = slu_header_tokenizer(h, &n_name);
     slu_u128_hex(s->sum.checksum, sum);
     slu_u128_hex(s->sum.trace_checksum, trace);
     for (int i = 0; i < 16; i++)
@@ -109,8 +111,11 @@ static int print_json(const struct inspect_seen *s, struct slu_err *err)
     if (!rc)
         rc = slu_buf_printf(&b, err,
                             ", \"fingerprint\": \"%s\", \"checksum\": \"%s\", "
-                            "\"trace_checksum\": \"%s\"",
+                            "\"trace_checksum\": \"%s\", \"tokenizer\": ",
                             print, sum, trace);
+    if (!rc)
+        rc = name ? slu_json_put_string(&b, name, n_name, err)
+                  : slu_buf_printf(&b, err, "null");
     slu_u128_hex(s->sum.mask_checksum, sum);
     if (!rc && h->masks)
         rc = slu_buf_printf(&b, err,
@@ -144,6 +149,25 @@ static void print_verdict(const struct slu_header *h, const struct slu_sum *t)
     printf("\n");
 }
 
+/* Begins a line, if the tokenizer is known. */
+static void print_tokenizer(const struct slu_header *h)
+{
+    static const uint8_t unknown[16];
+    size_t n = 0;
+    const char *name = slu_header_tokenizer(h, &n);
+    const bool is_file = n > 5 && !memcmp(name, "file:", 5);
+    if (!memcmp(h->fingerprint, unknown, 16))
+        return;
+    printf("\n  tokenizer   ");
+    if (is_file)
+        printf("family %.*s, from a file, ", (int)n - 5, name + 5);
+    else if (name)
+        printf("%.*s, ", (int)n, name);
+    printf("fingerprint ");
+    for (int i = 0; i < 16; i++)
+        printf("%02x", h->fingerprint[i]);
+}
+
 static int print_summary(const struct inspect_seen *s, struct slu_err *err)
 {
     const struct slu_header *h = s->header;
@@ -170,11 +194,7 @@ static int print_summary(const struct inspect_seen *s, struct slu_err *err)
                slu_plural(h->vocab_size), slu_header_stored(h));
     if (h->eos != SLU_NO_TOKEN)
         printf(", eos %llu", (ull)h->eos);
-    static const uint8_t unknown[16];
-    if (memcmp(h->fingerprint, unknown, 16))
-        printf("\n  tokenizer   fingerprint ");
-    for (int i = 0; i < 16 && memcmp(h->fingerprint, unknown, 16); i++)
-        printf("%02x", h->fingerprint[i]);
+    print_tokenizer(h);
     printf("\n  checksum    %s\n", sum);
     if (h->n_bucket) {
         printf("  buckets    ");

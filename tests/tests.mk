@@ -139,6 +139,10 @@ bench-plan: $O/bench/plan
 bench-kernels: $O/gpu/bench-kernels
 	@$O/gpu/bench-kernels $(ARGS)
 
+# Bytes, launches and instructions of programs on an emulated device, and a model's time of them.
+bench-emu: programs $(EMU_BIN)
+	@$(TEST_ENV) $(PYTHON) tests/bench/emu $(ARGS)
+
 check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
 
@@ -361,11 +365,12 @@ help:
 #H make check-mutants  plants faults in the kernels, which the emulated tests must see; ARGS='copy scan'
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      time of planning by method and bin length, and bins over the lower bound
+#H make bench-emu       bytes over the bus, launches and instructions on an emulated device; ARGS='--tokens 1e8'
 #H make bench-kernels   each kernel beside its CPU version and plain copies; ARGS='-n 1e9 -T 16'
 #H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64, many minutes
 #H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
-.PHONY: check-abi check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-abi check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

@@ -3,33 +3,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device_model.h"
 #include "kernels/device.h"
 
-/* The sizes from which on auto uses a device. NOT MEASURED YET: they were set without a
- * device, in favour of the CPU.
- *
- * Known without one: starting a device takes 0.3 to 1 s, and a bus of PCIe 4 or 5
- * carries 25 to 55 GB/s each way. A core counts 1.6e9 lengths per second and scans 1e10
- * ids of two bytes, 13 and 20 GB/s. Two cores are as fast as the bus, so work on the
- * host's data that yields a few kilobytes of counts gains nothing at any size. Sorting,
- * placing and copying take a core 5 ns per item or more; 2^27 items are then a second
- * of two cores and 6 GB over the bus.
- */
-static const uint64_t least[SLU_WORKS] = {
-#ifdef SLU_DEVICE_EAGER /* the tests' build, whose device is a fake */
-    [SLU_WORK_HISTOGRAM] = 1,
-    [SLU_WORK_SCAN] = 1,
-    [SLU_WORK_PACK] = 1,
-#else
-    [SLU_WORK_HISTOGRAM] = UINT64_MAX,
-    [SLU_WORK_SCAN] = UINT64_MAX,
-    [SLU_WORK_PACK] = UINT64_C(1) << 27,
-#endif
-};
-
-uint64_t slu_device_least(enum slu_device_work work)
+uint64_t slu_device_least(enum slu_device_work work, unsigned n_threads)
 {
-    return least[work];
+#ifdef SLU_DEVICE_EAGER /* the tests' build, whose device is a fake */
+    (void)work, (void)n_threads;
+    return 1;
+#else
+    const double bus = 2 / SLU_MODEL_BUS_BYTE_PER_S;
+    double host = 0, device = 0; /* seconds of the run for each unit */
+    switch (work) {
+    case SLU_WORK_SCAN: /* one thread reads for the device, and all threads without */
+        host = (SLU_MODEL_READ_S + SLU_MODEL_SCAN_S) / n_threads;
+        device = SLU_MODEL_READ_S > bus ? SLU_MODEL_READ_S : bus;
+        break;
+    case SLU_WORK_PACK: /* there and back side by side */
+        host = SLU_MODEL_COPY_S / n_threads;
+        device = bus;
+        break;
+    default: /* a stream brings a length more slowly than a core counts it */
+        break;
+    }
+    return host > device ? (uint64_t)(SLU_MODEL_START_S / (host - device)) : UINT64_MAX;
+#endif
 }
 
 static void use_cpu(struct slu_device *d)
@@ -84,8 +82,9 @@ bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n
     if (d->kind == SLU_DEVICE_AUTO) {
         int found;
         uint64_t *sum = &d->offered[work];
+        uint64_t least = slu_device_least(work, d->n_threads ? d->n_threads : 1);
         *sum = n < UINT64_MAX - *sum ? *sum + n : UINT64_MAX;
-        if (*sum < least[work] || least[work] == UINT64_MAX)
+        if (*sum < least || least == UINT64_MAX)
             return false;
         if (d->ordinal < 0 && (wake(d, &found) != 0 || d->ordinal < 0)) {
             d->gone = true; /* silently: auto promises no device */

@@ -2,8 +2,8 @@
  *
  * `cpu`: kernels run on the CPU. `cuda`: every kernel runs on that CUDA device, and an
  * error ends the program. `auto`: the CPU, until the work of the run is so much that a
- * device would have done it faster, its start included; then the device, because as
- * much work may well follow. After an error of the device there is one warning, the CPU
+ * device would have done it faster than the run's threads, its start included; then the
+ * device, because as much work may well follow. device_model.h has the figures. After an error of the device there is one warning, the CPU
  * does the work again from data that is still on the host, and the device is not used
  * again in the run. The results are the same in all cases.
  *
@@ -38,7 +38,8 @@ enum slu_device_kind { SLU_DEVICE_AUTO, SLU_DEVICE_CPU, SLU_DEVICE_CUDA };
 enum slu_device_work {
     SLU_WORK_HISTOGRAM, /* lengths from the host */
     SLU_WORK_SCAN,      /* ids from a file */
-    SLU_WORK_PACK,      /* items to sort, place and copy */
+    SLU_WORK_PACK, /* two bytes of ids, to be put into bins; the items are left out:
+                           to sort and place them is a small part */
     SLU_WORKS
 };
 
@@ -48,6 +49,8 @@ struct slu_device {
     int ordinal;                 /* of the device in use; -1: the CPU */
     bool gone;                   /* auto: absent, or has failed */
     bool taken;                  /* work went to the device */
+    unsigned n_threads;          /* of the run, which auto compares with the device.
+                                    Set after slu_device_choose; 0: one */
     uint64_t offered[SLU_WORKS]; /* auto: sizes of all work so far */
     char name[128];              /* "cpu", or "cuda:0 (NVIDIA …)" */
     /* Called under auto when a device fails, at most once; may be NULL. `text` is a
@@ -69,8 +72,9 @@ bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n
  * now on, and the caller does the work again there. Otherwise SLU_E_DEVICE. */
 SLU_MUST_USE int slu_device_fault(struct slu_device *d, int code, struct slu_err *err);
 
-/* Returns the size of work from which on auto uses a device; UINT64_MAX: never. */
-uint64_t slu_device_least(enum slu_device_work work);
+/* Returns the size of work from which on auto uses a device in a run of n_threads (> 0);
+ * UINT64_MAX: never. */
+uint64_t slu_device_least(enum slu_device_work work, unsigned n_threads);
 
 SLU_END_DECLS
 

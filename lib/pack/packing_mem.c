@@ -455,7 +455,7 @@ int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
 static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
 {
     struct slu_device *d = m->cfg.device;
-    if (!slu_device_take(d, SLU_WORK_PACK, m->a.n_item))
+    if (!slu_device_take(d, SLU_WORK_PACK, m->a.n_pool_tok * m->a.tok_bytes / 2))
         return SLU_OK;
     m->cuda = malloc(sizeof *m->cuda);
     if (!m->cuda)

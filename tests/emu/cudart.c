@@ -8,6 +8,8 @@
  *   SLU_EMU_SEED=0       order of blocks and warps: 0 ascending, else random
  *   SLU_EMU_DIVERGE=1    lanes of a warp run apart
  *   SLU_EMU_LOG=FILE     each run appends a line: launches, bytes copied, findings
+ *   SLU_EMU_TRACE=FILE   a line for each launch, copy and wait, in their order
+ *   SLU_EMU_TRUST=1      accesses are not recorded, and races not seen: larger inputs
  *
  * A run with findings (emu.h) exits with status 9, whatever status it had without them.
  */
@@ -63,11 +65,6 @@ static cudaError_t lost; /* a launch failed: so does all from then on */
 static _Thread_local cudaError_t last_error;
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
-static struct {
-    unsigned long long up_pinned, up_pageable, down_pinned, down_pageable, copies,
-        waits, launches;
-} count;
-
 static void lock(void)
 {
     pthread_mutex_lock(&one_at_a_time);
@@ -99,26 +96,9 @@ static cudaError_t answer(cudaError_t e)
 
 static void at_exit(void)
 {
-    const char *path = getenv("SLU_EMU_LOG");
-    FILE *f = path ? fopen(path, "a") : NULL;
-    uint64_t n = 0;
-    for (int k = 0; k < EMU_FINDINGS; k++)
-        n += emu_found((enum emu_finding)k);
-    if (f) {
-        fprintf(f,
-                "sm_%u, %u multiprocessors: launches %llu, instructions %llu, up %llu "
-                "pinned %llu pageable, down %llu pinned %llu pageable, copies %llu, "
-                "waits %llu; found",
-                arch, n_sm, count.launches, (unsigned long long)emu_instructions(),
-                count.up_pinned, count.up_pageable, count.down_pinned,
-                count.down_pageable, count.copies, count.waits);
-        for (int k = 0; k < EMU_FINDINGS; k++)
-            fprintf(f, " %s %llu", emu_finding_name[k],
-                    (unsigned long long)emu_found((enum emu_finding)k));
-        fprintf(f, "\n");
-        fclose(f);
-    }
-    if (n) {
+    char device[80];
+    snprintf(device, sizeof device, "sm_%u, %u multiprocessors", arch, n_sm);
+    if (emu_trace_end(device)) {
         fflush(NULL);
         _exit(EXIT_FOUND);
     }
@@ -141,6 +121,8 @@ static void begin(void)
     total_byte = (size_t)setting("SLU_EMU_MIB", total_byte >> 20) << 20;
     emu_config.seed = setting("SLU_EMU_SEED", 0);
     emu_config.diverge = setting("SLU_EMU_DIVERGE", 0) != 0;
+    emu_config.trusting = setting("SLU_EMU_TRUST", 0) != 0;
+    emu_trace_begin();
     atexit(at_exit);
 }
 
@@ -303,9 +285,10 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
     }
     for (uint32_t i = 0; i < k->n_param; i++)
         memcpy(param + k->param[i].off, args[i], k->param[i].size);
-    count.launches++;
+    struct emu_counts before = emu_count;
     if (!lost && !emu_run(&l))
         lost = cudaErrorLaunchFailure;
+    emu_trace_launch(&l, &before);
     return answer(cudaSuccess);
 }
 
@@ -517,16 +500,16 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n_byte,
     switch (kind) {
     case cudaMemcpyHostToDevice:
         good = emu_host_write(to, n_byte, "copy to the device");
-        *(is_pinned(from) ? &count.up_pinned : &count.up_pageable) += n_byte;
+        emu_trace_copy(EMU_UP, n_byte, is_pinned(from));
         break;
     case cudaMemcpyDeviceToHost:
         good = emu_host_read(from, n_byte, "copy from the device");
-        *(is_pinned(to) ? &count.down_pinned : &count.down_pageable) += n_byte;
+        emu_trace_copy(EMU_DOWN, n_byte, is_pinned(to));
         break;
     default:
         good = emu_device_copy(to, from, n_byte);
+        emu_trace_copy(EMU_WITHIN, n_byte, false);
     }
-    count.copies++;
     if (good && n_byte)
         memmove(to, from, n_byte);
     return answer(good ? cudaSuccess : cudaErrorInvalidValue);
@@ -551,7 +534,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     lock();
-    count.waits++;
+    emu_trace_wait();
     return answer(cudaSuccess);
 }
 
@@ -584,7 +567,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
     lock();
-    count.waits++;
+    emu_trace_wait();
     return answer(cudaSuccess);
 }
 

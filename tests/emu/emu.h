@@ -11,6 +11,7 @@
  *   lanes.c    what lanes of a warp and warps of a block do together
  *   run.c      a launch: blocks, warps, one instruction after the other
  *   cudart.c   the runtime's functions
+ *   trace.c    what launches and copies did, written to files
  *
  * Seen are: accesses out of bounds or misaligned, reads of what was never written,
  * races (shared memory by the byte, global memory by two bytes, ordered by barriers and
@@ -199,6 +200,8 @@ struct emu_config {
     uint64_t seed; /* 0: blocks and warps in order; else in an order drawn from it */
     bool diverge;  /* lanes of a warp run apart, as far as masks allow */
     uint32_t resident; /* blocks side by side */
+    bool trusting;     /* no record of accesses: no races and reads of nothing are seen,
+                          and large inputs fit in memory */
 };
 extern struct emu_config emu_config;
 
@@ -211,8 +214,17 @@ struct emu_launch {
 
 /* False: it deadlocked or trapped. */
 bool emu_run(const struct emu_launch *l);
-/* Instructions of lanes, all launches together. */
-uint64_t emu_instructions(void);
+
+/* All launches together. */
+struct emu_counts {
+    uint64_t lane_ins, warp_ins; /* instructions; of a warp, one for lanes together */
+    /* Of loads from global memory and stores to it, instruction by instruction and so
+     * without caches: sectors of 32 bytes that a warp's lanes touch, and as many as
+     * would hold their bytes. */
+    uint64_t sectors, needed;
+    uint64_t atomics; /* of lanes, in global memory */
+};
+extern struct emu_counts emu_count;
 
 enum emu_state { EMU_RUNS, EMU_WAITS_WARP, EMU_WAITS_BLOCK, EMU_ENDED };
 
@@ -294,6 +306,18 @@ void emu_access(struct emu_warp *w, const struct emu_ins *i, uint32_t set);
 /* Makes the nth call of the runtime, counted from now, fail; 0: none. Returns the
  * number of calls since the last emu_fail_call. */
 uint64_t emu_fail_call(uint64_t nth);
+
+/* ---- trace.c ---- */
+
+enum emu_way { EMU_UP, EMU_DOWN, EMU_WITHIN, EMU_WAYS };
+
+void emu_trace_begin(void);
+void emu_trace_copy(enum emu_way way, uint64_t n_byte, bool pinned);
+void emu_trace_wait(void);
+/* A launch that is over; `before`: emu_count when it began. */
+void emu_trace_launch(const struct emu_launch *l, const struct emu_counts *before);
+/* Writes the line of SLU_EMU_LOG. Returns the number of findings. */
+uint64_t emu_trace_end(const char *device);
 
 /* ---- lanes.c ---- */
 

@@ -17,13 +17,8 @@ enum {
 struct emu_config emu_config = {.resident = 8};
 const struct emu_launch *emu_now;
 uint32_t emu_launch_number;
-static uint64_t n_instruction;
+struct emu_counts emu_count;
 static bool trapped;
-
-uint64_t emu_instructions(void)
-{
-    return n_instruction;
-}
 
 /* ---- findings ---- */
 
@@ -165,7 +160,8 @@ static bool step(struct emu_warp *w, uint32_t set, uint32_t *pc)
 {
     const struct emu_ins *i = &emu_now->kernel->code[*pc];
     uint32_t act = guarded(w, i, set);
-    n_instruction += (uint32_t)__builtin_popcount(set);
+    emu_count.lane_ins += (uint32_t)__builtin_popcount(set);
+    emu_count.warp_ins++;
     switch (i->op) {
     case EMU_BRA:
         if (act == set || !act) {

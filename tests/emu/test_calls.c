@@ -155,13 +155,13 @@ static double placed_by(uint32_t depth)
     void *steps = put(step, depth * sizeof *step);
     void *intervals = put(&interval, sizeof interval);
     const struct slu_place p = {on.order, n, steps, depth, intervals, 1};
-    uint64_t before = emu_instructions();
+    uint64_t before = emu_count.lane_ins;
     assert_int_equal(slu_place_cuda(&p, on.run_item, on.run_dst, on.work,
                                     slu_place_cuda_work(n, depth, 1), NULL),
                      0);
     slu_device_free(steps);
     slu_device_free(intervals);
-    return (double)(emu_instructions() - before) / n;
+    return (double)(emu_count.lane_ins - before) / n;
 }
 
 /* Each load of a step waits for the one before it: they may not grow with the bin. */
@@ -179,8 +179,16 @@ static void test_policy(void **state)
     (void)state;
     struct slu_device d;
     struct slu_err err = SLU_ERR_INIT;
-    uint64_t least = slu_device_least(SLU_WORK_PACK);
+    uint64_t least = slu_device_least(SLU_WORK_PACK, 2);
+    assert_true(least > slu_device_least(SLU_WORK_PACK, 1));
+    /* From so many threads on the bus is slower than they are. */
+    assert_true(slu_device_least(SLU_WORK_PACK, 11) < UINT64_MAX);
+    assert_true(slu_device_least(SLU_WORK_PACK, 12) == UINT64_MAX);
+    assert_true(slu_device_least(SLU_WORK_SCAN, 1) < UINT64_MAX);
+    assert_true(slu_device_least(SLU_WORK_SCAN, 2) == UINT64_MAX);
+    assert_true(slu_device_least(SLU_WORK_HISTOGRAM, 1) == UINT64_MAX);
     assert_int_equal(slu_device_choose(&d, SLU_DEVICE_AUTO, 0, &err), SLU_OK);
+    d.n_threads = 2;
     assert_false(slu_device_take(&d, SLU_WORK_PACK, least / 2));
     assert_false(slu_device_take(&d, SLU_WORK_PACK, least - least / 2 - 1));
     assert_string_equal(d.name, "cpu");

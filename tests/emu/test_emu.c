@@ -261,12 +261,44 @@ static void test_host(void **state)
     emu_forget(false);
 }
 
+/* Sectors of 32 bytes that a warp touches, and would if its bytes were neighbours. */
+static void test_sectors(void **state)
+{
+    static const struct {
+        const char *address;
+        uint32_t touched, needed;
+    } CASE[] = {{"mul.wide.u32 %rd0, %r9, 4;", 4, 4},
+                {"mul.wide.u32 %rd0, %r9, 4; add.s64 %rd0, %rd0, 4;", 5, 4},
+                {"mul.wide.u32 %rd0, %r9, 8;", 8, 4},
+                {"mul.wide.u32 %rd0, %r9, 32;", 32, 4},
+                {"mov.u64 %rd0, 64;", 1, 1},
+                {"and.b32 %r1, %r9, 1; mul.wide.u32 %rd0, %r1, 128;", 2, 1}};
+    (void)state;
+    uint8_t *a = device(NULL, 4096);
+    memset(a, 0, 4096);
+    assert_true(emu_host_write(a, 4096, "test"));
+    for (size_t k = 0; k < sizeof CASE / sizeof *CASE; k++) {
+        char text[2000];
+        struct emu_counts before = emu_count;
+        snprintf(text, sizeof text, "%s%s%s", BEGIN, CASE[k].address,
+                 "add.s64 %rd0, %rd0, %rd9; ld.global.u32 %r8, [%rd0];\n"
+                 "atom.global.add.u32 %r8, [%rd9], 0; ret; }");
+        assert_true(launch(text, 1, 32, a, NULL));
+        assert_int_equal(emu_count.sectors - before.sectors, CASE[k].touched);
+        assert_int_equal(emu_count.needed - before.needed, CASE[k].needed);
+        assert_int_equal(emu_count.atomics - before.atomics, 32);
+        assert_int_equal(emu_count.lane_ins - before.lane_ins,
+                         32 * (emu_count.warp_ins - before.warp_ins));
+    }
+    assert_true(emu_free(a));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes),  cmocka_unit_test(test_branches),
         cmocka_unit_test(test_launch), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_host),   cmocka_unit_test(test_sectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

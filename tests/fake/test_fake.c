@@ -360,7 +360,7 @@ static void policy(void **unused)
     assert_int_equal(slu_fake_calls(), 0); /* not woken yet */
     assert_false(slu_device_take(&d, SLU_WORK_PACK, 0));
     assert_int_equal(slu_fake_calls(), 0);
-    assert_true(slu_device_take(&d, SLU_WORK_PACK, slu_device_least(SLU_WORK_PACK)));
+    assert_true(slu_device_take(&d, SLU_WORK_PACK, slu_device_least(SLU_WORK_PACK, 1)));
     assert_string_equal(d.name, "cuda:0 (fake)");
     d.warn = warn;
     n_warning = 0;

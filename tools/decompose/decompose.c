@@ -350,6 +350,7 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
     int rc = slu_device_choose(&o->device, kind, ctx->common.device_ordinal, err);
     o->device.warn = cli_warn_text;
     o->device.warn_arg = ctx;
+    o->device.n_threads = (unsigned)ctx->common.threads;
     ctx->device = &o->device;
     return rc;
 }

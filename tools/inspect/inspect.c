@@ -121,6 +121,7 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
                                ctx->common.device_ordinal, err);
     o->device.warn = cli_warn_text;
     o->device.warn_arg = ctx;
+    o->device.n_threads = (unsigned)ctx->common.threads;
     ctx->device = &o->device;
     if (!rc)
         rc = cli_scan_lengths(ctx, &o->device, done, &l, err);

@@ -351,6 +351,7 @@ static int config(struct pack_job *j, const struct slu_header *h,
         return rc;
     o->device.warn = cli_warn_text;
     o->device.warn_arg = j->ctx;
+    o->device.n_threads = (unsigned)c->threads;
     j->ctx->device = &o->device;
     *cfg = (struct slu_packing_cfg){
         .method = pack_method(o),

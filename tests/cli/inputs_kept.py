@@ -30,7 +30,7 @@ OUTPUTS = {
 INPUTS = {
     "tokenize": ["--tokenizer", "--files-from"],
     "dedup": ["--against", "--work"],
-    "choose": ["--ids", "--ids-drop", "--work"],
+    "choose": ["--ids", "--ids-drop", "--partition", "--work"],
     "pack": ["--apply-plan", "--work"],
     "shuffle": ["--work"],
     "schedule": ["--olmo-cache"],

@@ -47,6 +47,8 @@ static const struct cli_opt options[] = {
      .result = true},
     {"per", 0, CLI_CHOICE, AT(per), NULL, "with --top: of each domain", .choice = pers,
      .result = true},
+    {"partition", 0, CLI_STRING, AT(partition), "DIR",
+     "write a stream for each domain into the new folder DIR"},
     CLI_FLOW_ROWS(AT(flow), "rank|cut|filter"),
     {0},
 };
@@ -61,6 +63,7 @@ struct job {
     struct choose_wanted wanted;
     struct slu_reader *reader;
     struct slu_writer *writer;
+    struct choose_partition *partition; /* in place of writer */
     struct slu_choose *choose;
     uint64_t tok;
 };
@@ -78,8 +81,9 @@ static bool given(const struct cli_ctx *ctx, const char *name)
 static int check(const struct cli_ctx *ctx, struct slu_err *err)
 {
     static const char *const top_only[] = {"by", "unit", "per", NULL};
-    static const char *const criteria[] = {"domain", "source", "ids", "ids-drop",
-                                           "length", "score",  "top", NULL};
+    static const char *const criteria[] = {"domain",   "source",    "ids",
+                                           "ids-drop", "length",    "score",
+                                           "top",      "partition", NULL};
     const struct choose_opts *o = ctx->opts;
     bool any = false;
 
@@ -91,7 +95,15 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     if (!any)
         return slu_fail(err, SLU_E_USAGE,
                         "nothing to choose by; give --domain, --source, --ids, "
-                        "--ids-drop, --length, --score or --top");
+                        "--ids-drop, --length, --score, --top or --partition");
+    if (o->partition && (ctx->common.output || ctx->common.manifest))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--partition cannot be combined with -o or --manifest; it "
+                        "writes to its folder");
+    if (o->partition && cli_flow_asked(ctx))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--partition cannot be combined with --stage; divide the "
+                        "streams of all parts: choose --partition DIR STREAM ...");
     if (o->flow.stage && !o->top)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage needs --top; each part can be chosen from by itself, "
@@ -103,6 +115,10 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct choose_opts *o = ctx->opts;
 
+    if (o->partition)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--part: --partition writes one folder; divide the streams of "
+                        "all parts in one run");
     if (cli_flow_asked(ctx) || !o->top)
         return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
@@ -134,6 +150,10 @@ static int open_output(void *ctx, struct slu_err *err)
 {
     struct job *j = ctx;
 
+    if (((const struct choose_opts *)j->ctx->opts)->partition)
+        return choose_partition_open(
+            &j->partition, j->ctx, slu_reader_header(j->reader),
+            slu_reader_names(j->reader), j->ctx->common.memory / 4, err);
     return cli_open_writer(j->ctx, &j->writer, slu_reader_header(j->reader),
                            slu_reader_names(j->reader), false, err);
 }
@@ -144,7 +164,8 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
     j->tok += b->n_tok;
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
-    return slu_writer_put(j->writer, b, err);
+    return j->partition ? choose_partition_put(j->partition, b, err)
+                        : slu_writer_put(j->writer, b, err);
 }
 
 static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
@@ -175,14 +196,15 @@ static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
 
     if (r->groups)
         cli_stat_u64(j->ctx, "groups", r->groups);
-    if (!w)
+    if (!w && !j->partition)
         return SLU_OK;
     cli_book_in(j->ctx, in);
     for (int why = SLU_WHY_DOMAIN; why < SLU_N_WHY; why++)
         if (r->dropped[why].sequences)
             slu_ledger_drop(&j->ctx->ledger, slu_why_name[why], r->dropped[why]);
     j->writer = NULL;
-    return cli_close_writer(j->ctx, w, err);
+    return w ? cli_close_writer(j->ctx, w, err)
+             : choose_partition_close(j->partition, err);
 }
 
 /* What is left of -M after the lists of ids and the batches in flight. */
@@ -255,9 +277,15 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = o->flow.stage ? run_stage(&j, budget, err) : run_all(&j, err);
     slu_choose_free(j.choose);
     slu_writer_abort(j.writer);
+    choose_partition_free(j.partition);
     slu_reader_free(j.reader);
     choose_wanted_release(&j.wanted);
     return rc;
+}
+
+static bool prints(const void *opts)
+{
+    return !((const struct choose_opts *)opts)->partition;
 }
 
 const struct slu_tool slu_tool = {
@@ -265,7 +293,7 @@ const struct slu_tool slu_tool = {
     .synopsis = "[--domain NAME,...] [--source NAME,...] [--length MIN..MAX]\n"
                 "[--score COMPARISON,...] [--ids FILE] [--ids-drop FILE]\n"
                 "[--top P%|N [--by score|length|hash] [--unit tokens|documents]\n"
-                " [--per domain]] [-o FILE] [STREAM ...]\n"
+                " [--per domain]] [-o FILE | --partition DIR] [STREAM ...]\n"
                 "--top P%|N --stage rank|cut|filter --work DIR [--part I/N]\n"
                 "[OPTION ...] [-o FILE] [STREAM ...]",
     .summary =
@@ -279,12 +307,14 @@ const struct slu_tool slu_tool = {
     .inner_padding = true,
     .memory_floor = 32 << 20,
     .spills = true,
+    .prints = prints,
     .check_part = check_part,
     .flow = flow,
     .flow_at = AT(flow),
     .inputs = inputs,
     .examples = "  choose --score '>=3' --length 100.. docs.tks -o good.tks\n"
                 "  choose --top 10% --by score --per domain docs.tks -o best.tks\n"
-                "  tokenize corpus.jsonl | choose --domain web,code | decompose",
+                "  tokenize corpus.jsonl | choose --domain web,code | decompose\n"
+                "  choose --partition domains docs.tks",
     .run = run,
 };

@@ -1,5 +1,5 @@
-/* choose.h - shared by choose.c (the options and the runs) and parse.c (their
- * values). */
+/* choose.h - shared by choose.c (the options and the runs), parse.c (their values) and
+ * partition.c (a stream for each domain). */
 #ifndef TOOLS_CHOOSE_H
 #define TOOLS_CHOOSE_H
 
@@ -19,6 +19,7 @@ struct choose_opts {
     const char *ids, *ids_drop;       /* files */
     const char *ids_id, *ids_drop_id; /* for the provenance: their contents */
     char ids_hex[33], ids_drop_hex[33];
+    const char *partition; /* a folder; NULL: one stream */
     int unit, by, per;
     struct cli_flow_opts flow;
 };
@@ -44,5 +45,18 @@ int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 SLU_MUST_USE int choose_want(struct choose_wanted *w, struct cli_ctx *ctx,
                              struct slu_err *err);
 void choose_wanted_release(struct choose_wanted *w);
+
+/* open: SLU_E_USAGE if the folder has files. h: of the input; the caller frees *p, also
+ * after a failure. close: writes all files, and counts them in the ledger. */
+struct choose_partition;
+SLU_MUST_USE int choose_partition_open(struct choose_partition **p, struct cli_ctx *ctx,
+                                       const struct slu_header *h,
+                                       struct slu_names *names, uint64_t budget_byte,
+                                       struct slu_err *err);
+SLU_MUST_USE int choose_partition_put(struct choose_partition *p,
+                                      const struct slu_batch *b, struct slu_err *err);
+SLU_MUST_USE int choose_partition_close(struct choose_partition *p,
+                                        struct slu_err *err);
+void choose_partition_free(struct choose_partition *p);
 
 #endif

@@ -218,7 +218,7 @@ static int read_ids(struct slu_idset **s, const char *path, uint64_t most_byte,
 int choose_want(struct choose_wanted *w, struct cli_ctx *ctx, struct slu_err *err)
 {
     struct choose_opts *o = ctx->opts;
-    const uint64_t most_byte = ctx->common.memory / 4;
+    const uint64_t most_byte = ctx->common.memory / 8;
     struct slu_criteria_cfg *c = &w->criteria;
 
     *w = (struct choose_wanted){.criteria = {.most_tok = UINT64_MAX}};

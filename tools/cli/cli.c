@@ -394,6 +394,22 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
 
 /* ---- streams out ---- */
 
+int cli_stream_header(struct cli_ctx *ctx, const struct slu_header *h,
+                      struct slu_header *mine, struct slu_err *err)
+{
+    char *text = NULL;
+    int rc = slu_header_copy(mine, h, err);
+
+    if (rc || ctx->common.no_provenance)
+        return rc;
+    rc = cli_provenance(ctx, &text, err);
+    if (!rc)
+        rc = slu_header_add_step(mine, ctx->tool->name, SLU_VERSION, text,
+                                 ctx->common.seed, err);
+    free(text);
+    return rc;
+}
+
 int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                     const struct slu_header *h, struct slu_names *names, bool no_vocab,
                     struct slu_err *err)
@@ -401,7 +417,6 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
     struct slu_writer_cfg cfg = {ctx->common.zstd_level, no_vocab, names};
     struct slu_header mine;
     struct slu_out *out;
-    char *text = NULL;
     *w = NULL;
     ctx->ledger.masks |= h->masks; /* a stage may read work files only */
     int rc = slu_out_open(&out, ctx->common.output, err);
@@ -414,18 +429,8 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
     }
     if (!ctx->common.output)
         cli_widen_pipe(STDOUT_FILENO);
-    rc = slu_header_copy(&mine, h, err);
-    if (rc) {
-        slu_out_abort(out);
-        return rc;
-    }
-    if (!ctx->common.no_provenance) {
-        rc = cli_provenance(ctx, &text, err);
-        if (!rc)
-            rc = slu_header_add_step(&mine, ctx->tool->name, SLU_VERSION, text,
-                                     ctx->common.seed, err);
-        free(text);
-    }
+    slu_header_init(&mine);
+    rc = cli_stream_header(ctx, h, &mine, err);
     if (rc)
         slu_out_abort(out);
     else

@@ -194,6 +194,10 @@ SLU_MUST_USE int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r,
 SLU_MUST_USE int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device,
                                   bool *scanned, struct slu_tokens_lengths *l,
                                   struct slu_err *err);
+/* Sets *mine to header h with the provenance step of this program (unless
+ * --no-provenance is given). Caller releases it, also after a failure. */
+SLU_MUST_USE int cli_stream_header(struct cli_ctx *ctx, const struct slu_header *h,
+                                   struct slu_header *mine, struct slu_err *err);
 /* Opens -o and writes header h with the provenance step of this program (unless
  * --no-provenance is given). */
 SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,

@@ -43,12 +43,12 @@ def run(*argv, fails=False):
     return p.stderr.decode()
 
 
-def dialogue(rng):
+def dialogue(rng, lengths):
     """A text, and the spans of its answers; most end within a line, some are empty, or overlap."""
     text, spans = "", []
     for _ in range(rng.randrange(1, 6)):
-        text += "<user>" + word(rng) + "\n<assistant>"
-        answer = word(rng) if rng.random() < 0.9 else ""
+        text += "<user>" + word(rng, lengths) + "\n<assistant>"
+        answer = word(rng, lengths) if rng.random() < 0.9 else ""
         spans.append([len(text), len(text) + len(answer)])
         text += answer + "\n"
     if rng.random() < 0.1:
@@ -59,9 +59,9 @@ def dialogue(rng):
     return text, spans
 
 
-def word(rng):
+def word(rng, lengths):
     alphabet = rng.choice(["abc def ", "h\u00e9\u00e0 \u00fc", "\u65e5\u672c\u8a9e", "\U0001f600x \U0001f468\u200d"])
-    return "".join(rng.choice(alphabet) for _ in range(rng.choice([1, 5, 40, 300])))
+    return "".join(rng.choice(alphabet) for _ in range(rng.choice(lengths)))
 
 
 def by_bytes(text, spans):
@@ -119,12 +119,12 @@ class Book:
                 self.trained[key] = self.trained.get(key, 0) + 1
 
 
-def make(path, n, rng, spans=True):
-    """Writes n records; returns {(source, document): trained offsets}, of those that have any."""
-    want, at = {}, 0
+def dialogues(path, n, rng, spans=True, lengths=(1, 5, 40, 300)):
+    """Writes n records whose turns have so many characters; yields (place, text, trained offsets) of each."""
+    at = 0
     with open(path, "wb") as f:
         for i in range(n):
-            text, sp = dialogue(rng)
+            text, sp = dialogue(rng, lengths)
             if i % 17 == 3:
                 text, sp = last  # a duplicate
             last = text, sp
@@ -133,11 +133,14 @@ def make(path, n, rng, spans=True):
                 del rec["spans"]
             line = json.dumps(rec, ensure_ascii=i % 2 == 0).encode() + b"\n"
             f.write(line)
-            trained = by_bytes(text, sp)
-            if trained or not spans:
-                want[(os.path.basename(path).encode(), at)] = trained if spans else None
+            yield at, text, by_bytes(text, sp)
             at += len(line)
-    return want
+
+
+def make(path, n, rng, spans=True):
+    """Writes n records; returns {(source, document): trained offsets}, of those that have any."""
+    return {(os.path.basename(path).encode(), at): trained if spans else None
+            for at, _, trained in dialogues(path, n, rng, spans) if trained or not spans}
 
 
 def same(what, book, want, exactly=True):

@@ -4,7 +4,8 @@
  * Sets are read one after the other, each in its own order, and compared with the sums
  * in their report.json; --verify of inspect also compares the bytes of their files. A
  * source whose number another set's source has, under another name, gets a number
- * above all known ones, as in streams that are joined. */
+ * above all known ones, and if one set has masks the others get them, as in streams that
+ * are joined. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "formats/shards/shardset.h"
 #include "lib/base/hash.h"
 #include "lib/base/map.h"
+#include "lib/stream/mask.h"
 #include "lib/stream/stream_private.h"
 
 struct sets {
@@ -22,6 +24,7 @@ struct sets {
     struct slu_sum seen; /* of the current set */
     struct slu_count given;
     struct slu_names *names; /* of the reader */
+    bool masks;              /* one of the sets has masks */
     struct slu_map moved;    /* hash of a source's number and name -> its new number */
     uint64_t next_source;    /* above all numbers in use */
     struct slu_batch first;  /* read at the opening, for the vocabulary */
@@ -101,6 +104,25 @@ static int too_long(const struct sets *x, const struct slu_batch *b,
     return SLU_OK;
 }
 
+/* Gives a batch without masks masks: all tokens but padding are trained on. */
+static int mark_all(struct slu_batch *b, struct slu_err *err)
+{
+    int rc = slu_buf_reserve(&b->own, b->n_tok * sizeof(uint32_t) - b->own.len, err);
+    if (rc)
+        return rc;
+    slu_ids_convert(b->own.data, b->n_tok, b->tok_bytes, sizeof(uint32_t));
+    b->own.len = b->n_tok * sizeof(uint32_t);
+    b->tok = b->own.data;
+    b->tok_bytes = sizeof(uint32_t);
+    b->masks = true;
+    uint32_t *id = (uint32_t *)(void *)b->own.data;
+    for (size_t k = 0; k < b->n_seg; id += b->seg[k++].len_tok)
+        for (uint64_t i = 0; i < b->seg[k].len_tok; i++)
+            id[i] = slu_mask_mark(id[i], b->seg[k].source != SLU_PADDING);
+    b->sum_valid = false;
+    return SLU_OK;
+}
+
 /* Reads the next batch of the current set; SLU_EOF at its end. */
 static int next(struct sets *x, struct slu_batch *b, struct slu_err *err)
 {
@@ -112,6 +134,8 @@ static int next(struct sets *x, struct slu_batch *b, struct slu_err *err)
     }
     if (!rc)
         rc = too_long(x, b, err);
+    if (!rc && x->masks && !b->masks)
+        rc = mark_all(b, err);
     if (rc)
         return rc;
     b->input = (uint32_t)x->at;
@@ -192,22 +216,29 @@ static bool probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look
     return is;
 }
 
-/* Opens all sets once, and compares them with the first. */
-static int check(const struct slu_tokens_cfg *cfg, const struct slu_header *h,
+static int check_padding(const struct slu_header *h, const char *path,
+                         struct slu_err *err)
+{
+    return !h->inner_padding
+               ? SLU_OK
+               : slu_fail(err, SLU_E_UNSUPPORTED,
+                          "%s: has padding between segments, which this step cannot "
+                          "keep",
+                          path);
+}
+
+/* Opens all sets once, and compares them with the first, whose header is *h; it gets
+ * masks if one of them has. */
+static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
                  struct slu_err *err)
 {
-    int rc = SLU_OK;
-
     if (cfg->eos != SLU_NO_TOKEN || cfg->tok_bytes || cfg->vocab_size || cfg->column)
         return slu_advise(err, SLU_ADVISE_IDS,
                           slu_fail(err, SLU_E_USAGE,
                                    "%s: is a set that says what its ids are, and "
                                    "options for files of ids were given",
                                    cfg->path[0]));
-    if (h->inner_padding)
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: has padding between segments, which this step cannot keep",
-                        cfg->path[0]);
+    int rc = check_padding(h, cfg->path[0], err);
     for (size_t i = 1; i < cfg->n_path && !rc; i++) {
         struct slu_shardset *set;
         rc = slu_shardset_open(&set, cfg->path[i], err);
@@ -215,14 +246,14 @@ static int check(const struct slu_tokens_cfg *cfg, const struct slu_header *h,
             return rc;
         const struct slu_header *o = slu_shardset_header(set);
         rc = slu_header_compatible(h, o, err);
-        if (!rc && (h->masks != o->masks || h->inner_padding != o->inner_padding))
-            rc = slu_fail(err, SLU_E_MISMATCH,
-                          "one of the sets has masks, or padding between segments, and "
-                          "the other has not");
-        slu_shardset_free(set);
         if (rc)
             slu_err_at(err, "%s", cfg->path[i]);
+        else
+            rc = check_padding(o, cfg->path[i], err);
+        h->masks |= o->masks;
+        slu_shardset_free(set);
     }
+    h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
     return rc;
 }
 
@@ -253,14 +284,18 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
     slu_batch_init(&x->first, 2);
+    struct slu_header h; /* its pointers are the first set's */
     int rc = slu_shardset_open(&x->set, cfg->path[0], err);
-    if (!rc)
-        rc = check(cfg, slu_shardset_header(x->set), err);
+    if (!rc) {
+        h = *slu_shardset_header(x->set);
+        rc = check(cfg, &h, err);
+        x->masks = h.masks;
+    }
     if (rc) {
         free_input(x);
         return rc;
     }
-    rc = slu_reader_over(r, &ops, x, slu_shardset_header(x->set), err);
+    rc = slu_reader_over(r, &ops, x, &h, err);
     if (rc)
         return rc;
     x->names = slu_reader_names(*r);

@@ -306,7 +306,24 @@ def sets_as_inputs(both):
     run("shuffle", "--stage", "scatter", "--work", "work", "--part", "0/1", "--ranges", 1, *sets)
     run("shuffle", "--stage", "gather", "--work", "work", "--part", "0/1", "-f", "-o", "out.tks", "--stats", "s.json")
     same("two sets, in stages", Book("out.tks"), both)
-    subprocess.run(["rm", "-rf", "work", "a.set", "c.set", "to.set"], check=True)
+    subprocess.run(["rm", "-rf", "work", "c.set", "to.set"], check=True)
+
+
+def sets_without_masks(both):
+    """Beside a set that has masks, all tokens of a set without are trained on, as of streams; padding is not."""
+    run("pack", "--length", 512, "b.tks", "-o", "k.tks", "-f")
+    for format, sets in (("olmo", ["a.set", "b.set"]), ("wds", ["b.set", "a.set"])):
+        run("shuffle", "--format", format, *(["--accept-mismatch"] if format == "wds" else []), "-o", "b.set", "k.tks")
+        what = "%s, %s without masks" % (" ".join(sets), format)
+        inputs = ["--input-format", "set", "-f", *sets]
+        step(what, both, "shuffle", "--order", "keep", *inputs)
+        step(what + ", cut", both, "decompose", "--min", 8, "--max", 64, "--accept-mismatch", *inputs)
+        run("shuffle", "--format", "mds", *inputs, "-o", "to.set", "--stats", "s.json")
+        same(what + ", in another format", Book.of_set("to.set"), both)
+        say(balanced("s.json"), what + ", in another format: the books have them")
+        run("inspect", "--verify", "to.set")
+        subprocess.run(["rm", "-rf", "b.set", "to.set"], check=True)
+    subprocess.run(["rm", "-rf", "a.set"], check=True)
 
 
 def main():
@@ -378,6 +395,7 @@ def main():
     others = make("c.jsonl", N // 4, rng)
     run("tokenize", *tok, "--spans-field", "spans", "c.jsonl", "-o", "c.tks")
     sets_as_inputs({**want, **others})
+    sets_without_masks(both)
     run("shuffle", "--documents", "--format", "olmo", "-o", "set", "a.tks", "--stats", "s.json")
     same("shuffle --documents --format olmo", Book.of_set("set"), want)
     say(balanced("s.json"), "shuffle --documents --format olmo: the books have them")

@@ -74,6 +74,11 @@ class column
         return true;
     }
 
+    bool is_flag() const
+    {
+        return has_flags;
+    }
+
     bool is_done()
     {
         return at == n && !reader->HasNext();
@@ -192,7 +197,8 @@ struct slu_parquet_rows {
     std::string where;
     std::unique_ptr<parquet::ParquetFileReader> reader;
     std::shared_ptr<parquet::RowGroupReader> group;
-    std::unique_ptr<column> col[SLU_FIELDS];
+    std::vector<std::unique_ptr<column>> col; /* as file->column */
+    std::vector<struct value> value;
     uint64_t row = 0, skip_to = 0, end = 0; /* numbers of rows in the file */
     int failed = SLU_OK;
     struct slu_err why = SLU_ERR_INIT;
@@ -217,7 +223,9 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
             r->reader = parquet::ParquetFileReader::Open(
                 f->source, slu_arrow_properties(&r->pool), f->meta);
             r->group = r->reader->RowGroup(static_cast<int>(g));
-            for (int k = 0; k < SLU_FIELDS; k++)
+            r->col.resize(f->column.size());
+            r->value.resize(f->column.size());
+            for (size_t k = 0; k < f->column.size(); k++)
                 if (f->column[k].index >= 0)
                     r->col[k] = std::make_unique<column>(
                         r->group->Column(f->column[k].index), f->column[k]);
@@ -229,15 +237,37 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
     return rc;
 }
 
+/* Appends the value of column k, which may be of any type. */
+static int put_any(const struct slu_parquet_rows *r, size_t k, struct slu_block *b,
+                   struct slu_err *err)
+{
+    const struct value &from = r->value[k];
+    struct slu_value v = {};
+    if (r->col[k] == nullptr || from.p == nullptr)
+        return slu_row_put_any(&b->raw, &v, err);
+    if (r->file->column[k].is_number) {
+        v.type = SLU_VALUE_NUMBER;
+        v.number = from.number;
+    } else if (r->col[k]->is_flag()) {
+        v.type = SLU_VALUE_BOOL;
+        v.boolean = from.p[0] == 't';
+    } else {
+        v.type = SLU_VALUE_STRING;
+        v.string = reinterpret_cast<const char *>(from.p);
+        v.len = from.len;
+    }
+    return slu_row_put_any(&b->raw, &v, err);
+}
+
 /* Takes the values of one row, one after the other. */
 static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                     struct slu_err *err)
 {
-    struct value v[SLU_FIELDS] = {};
+    struct value *v = r->value.data();
     struct slu_row_fields fields = {};
     size_t n = 0;
     fields.null = r->file->missing;
-    for (int k = 0; k < SLU_FIELDS; k++) {
+    for (size_t k = 0; k < r->col.size(); k++) {
         if (r->col[k] == nullptr)
             continue;
         if (!r->col[k]->next(&v[k]))
@@ -245,7 +275,7 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                             "%s: damaged (column \"%s\" ends before row %llu)",
                             r->where.c_str(), r->file->field[k].c_str(),
                             (unsigned long long)r->row);
-        if (v[k].p == nullptr)
+        if (v[k].p == nullptr && k < SLU_FIELDS)
             fields.null |= 1U << k;
         n += v[k].len;
     }
@@ -262,12 +292,16 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
     for (int k = 0; k < SLU_FIELDS && !rc; k++)
         if (v[k].len > 0)
             rc = slu_buf_append(&b->raw, v[k].p, v[k].len, err);
+    const size_t before = b->raw.len;
+    for (size_t k = SLU_FIELDS; k < r->col.size() && !rc; k++)
+        rc = put_any(r, k, b, err);
+    fields.any_len = b->raw.len - before;
     return rc ? rc : slu_block_add_row(b, rec, fields, err);
 }
 
 static int check_end(struct slu_parquet_rows *r, struct slu_err *err)
 {
-    for (int k = 0; k < SLU_FIELDS; k++)
+    for (size_t k = 0; k < r->col.size(); k++)
         if (r->col[k] != nullptr && !r->col[k]->is_done())
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: damaged (column \"%s\" has more values than rows)",

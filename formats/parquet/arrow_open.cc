@@ -87,7 +87,7 @@ static int find_column(struct slu_parquet_file *f, int k, bool is_optional,
                         f->name.c_str(), want.c_str());
     f->column[k].index = n_flat > 0 ? flat : nested;
     if (f->column[k].index < 0 && !group && is_optional) {
-        f->missing |= 1U << k;
+        f->missing |= k < SLU_FIELDS ? 1U << k : 0;
         return SLU_OK;
     }
     if (f->column[k].index < 0)
@@ -158,8 +158,11 @@ static int check_column(struct slu_parquet_file *f, int k, struct slu_err *err)
         return slu_fail(err, SLU_E_FORMAT, "%s: column \"%s\" is a list, not one value",
                         f->name.c_str(), f->field[k].c_str());
     const char *what;
-    if (is_fit(k, d, &c->is_signed, &what))
+    if (is_fit(k, d, &c->is_signed, &what)) {
+        c->is_number =
+            k == SLU_FIELD_SCORE || (k >= SLU_FIELDS && is_number(d, &c->is_signed));
         return SLU_OK;
+    }
     std::string type = parquet::TypeToString(d->physical_type());
     if (d->logical_type() != nullptr && d->logical_type()->is_valid() &&
         !d->logical_type()->is_none())
@@ -249,8 +252,8 @@ int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *out,
 }
 
 int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *name,
-                   const char *const field[SLU_FIELDS], unsigned optional,
-                   uint64_t memory_byte, struct slu_err *err)
+                   const struct slu_parquet_columns *columns, uint64_t memory_byte,
+                   struct slu_err *err)
 {
     *out = nullptr;
     slu_arrow_pool pool(memory_byte);
@@ -268,12 +271,18 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
             f->meta = reader->metadata();
             return SLU_OK;
         });
-        for (int k = 0; k < SLU_FIELDS && !status; k++) {
-            f->column[k] = {-1, 0, false, k == SLU_FIELD_SCORE};
-            if (field[k] == nullptr)
+        const int n = SLU_FIELDS + static_cast<int>(columns->n_any);
+        f->column.resize(static_cast<size_t>(n));
+        f->field.resize(static_cast<size_t>(n));
+        for (int k = 0; k < n && !status; k++) {
+            const bool any = k >= SLU_FIELDS;
+            const char *field = any ? columns->any[k - SLU_FIELDS] : columns->field[k];
+            f->column[k] = {-1, 0, false, false};
+            if (field == nullptr)
                 continue;
-            f->field[k] = field[k];
-            status = find_column(f.get(), k, (optional >> k & 1) != 0, err);
+            f->field[k] = field;
+            status =
+                find_column(f.get(), k, any || (columns->optional >> k & 1) != 0, err);
             if (!status && f->column[k].index >= 0)
                 status = check_column(f.get(), k, err);
         }

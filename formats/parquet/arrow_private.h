@@ -133,7 +133,7 @@ struct slu_arrow_column {
     int index;       /* of the leaf column; -1: not wanted, or missing */
     int16_t max_def; /* definition level of a value that is not null */
     bool is_signed;  /* for integers */
-    bool is_number;  /* for the score */
+    bool is_number;  /* for the score, and numbers of any type */
 };
 
 struct slu_parquet_file {
@@ -141,8 +141,9 @@ struct slu_parquet_file {
     uint64_t size_byte = 0;
     std::shared_ptr<arrow::io::RandomAccessFile> source;
     std::shared_ptr<parquet::FileMetaData> meta;
-    struct slu_arrow_column column[SLU_FIELDS];
-    std::string field[SLU_FIELDS];
+    /* Those of SLU_FIELDS, then those of any type. */
+    std::vector<struct slu_arrow_column> column;
+    std::vector<std::string> field;
     unsigned missing = 0;      /* bit 1 << f: column f is wanted, and does not exist */
     std::vector<uint64_t> row; /* first row of each row group; and the end */
     std::vector<uint64_t> place; /* of each row group (parquet.h) */
@@ -150,8 +151,8 @@ struct slu_parquet_file {
 
 /* The functions of struct slu_parquet. */
 int slu_arrow_open(struct slu_parquet_file **f, const char *path, const char *name,
-                   const char *const field[SLU_FIELDS], unsigned optional,
-                   uint64_t memory_byte, struct slu_err *err);
+                   const struct slu_parquet_columns *columns, uint64_t memory_byte,
+                   struct slu_err *err);
 void slu_arrow_close(struct slu_parquet_file *f);
 uint64_t slu_arrow_size(const struct slu_parquet_file *f);
 uint64_t slu_arrow_n_group(const struct slu_parquet_file *f);

@@ -290,7 +290,7 @@ static int take_rows(struct slu_input_source *src, struct pq *q, struct slu_bloc
     while (!rc && q->at < c->n_rec && slu_rows_weight(b) < src->cfg->block_byte) {
         struct slu_record_ref rec = c->rec[q->at];
         const struct slu_row_fields *f = &c->field[q->at];
-        size_t n = rec.len + f->id_len + f->domain_len, begin = b->raw.len;
+        size_t n = rec.len + f->id_len + f->domain_len + f->any_len, begin = b->raw.len;
         src->document = rec.document;
         rc = slu_block_room(src, b, n, begin, rec.document, err);
         if (rc)
@@ -341,9 +341,11 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
     q->lib = lib;
     src->state = q;
     /* A file without scores is an error: its column is mistyped. */
-    rc = q->lib->open(&q->file, src->src->path, slu_input_name(src), cfg->field,
-                      cfg->optional & ~(1U << SLU_FIELD_SCORE), cfg->window_byte / 2,
-                      err);
+    rc = q->lib->open(
+        &q->file, src->src->path, slu_input_name(src),
+        &(struct slu_parquet_columns){
+            cfg->field, cfg->optional & ~(1U << SLU_FIELD_SCORE), cfg->any, cfg->n_any},
+        cfg->window_byte / 2, err);
     if (rc)
         return rc;
     take_share(src, q);

@@ -18,7 +18,8 @@
  * a. Texts are strings (string, large_string, binary, JSON, enum, and
  * dictionaries of these: all that Parquet stores as byte arrays); ids and domains may
  * also be integers, floats, doubles or booleans, which become text as in a JSON record;
- * scores are floats, doubles or integers. A null is a missing field, whether the value
+ * scores are floats, doubles or integers. Columns of any type are strings, numbers or
+ * booleans. A null is a missing field, whether the value
  * is null or a struct around it.
  */
 #ifndef SLU_PARQUET_H
@@ -51,20 +52,28 @@ struct slu_parquet_table {
     uint64_t (*list)(void *ctx, unsigned column, uint64_t row, int32_t *out);
 };
 
+/* The columns of texts that are read. */
+struct slu_parquet_columns {
+    const char *const *field; /* SLU_FIELDS names; NULL: not wanted */
+    unsigned optional; /* bit 1 << f: the file may lack column f, whose values are then
+                        * null */
+    const char *const *any; /* names of n_any columns of any type; the file may lack
+                             * them */
+    size_t n_any;
+};
+
 /* The functions of the shared object. */
 struct slu_parquet {
     /* SLU_PARQUET_ABI of its build; another version is not used. */
     char abi[64];
 
-    /* Opens a file. `path` as in struct slu_source; name for messages. field: names of
-     * columns as above; NULL: not wanted. optional, bit 1 << f: the file may lack column
-     * f, whose values are then null. SLU_E_TRUNCATED; SLU_E_FORMAT (a damaged footer; a
+    /* Opens a file. `path` as in struct slu_source; name for messages. SLU_E_TRUNCATED; SLU_E_FORMAT (a damaged footer; a
      * column that is missing or of an unsupported type); SLU_E_LIMIT (a footer that
      * needs more than memory_byte); SLU_E_IO; SLU_E_UNSUPPORTED (encrypted; not a
      * regular file). Caller frees with close. */
     int (*open)(struct slu_parquet_file **f, const char *path, const char *name,
-                const char *const field[SLU_FIELDS], unsigned optional,
-                uint64_t memory_byte, struct slu_err *err);
+                const struct slu_parquet_columns *columns, uint64_t memory_byte,
+                struct slu_err *err);
     void (*close)(struct slu_parquet_file *f);             /* NULL is legal */
     uint64_t (*size)(const struct slu_parquet_file *f);    /* size of the file */
     uint64_t (*n_group)(const struct slu_parquet_file *f); /* number of row groups */
@@ -104,7 +113,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/6"
+#define SLU_PARQUET_ABI SLU_VERSION "/7"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

@@ -184,6 +184,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         slu_ingest_failed(g);
         return rc;
     }
+    g->books.stat->seen_any |= j->seen_any;
     g->n_tok += j->ids.n;
     if (g->cfg->progress)
         g->cfg->progress(g->cfg->ctx, slu_input_stored(g->input), g->n_tok);
@@ -225,6 +226,14 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
     return p;
 }
 
+/* Sets the fields of the expression. */
+static void find_any(struct slu_ingest_run *g)
+{
+    g->n_any = g->cfg->where ? slu_expr_n_field(g->cfg->where) : 0;
+    for (size_t i = 0; i < g->n_any; i++)
+        g->any[i] = slu_expr_field(g->cfg->where, i);
+}
+
 static int open_input(struct slu_ingest_run *g, const struct plan *p,
                       struct slu_err *err)
 {
@@ -233,6 +242,8 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .sources = cfg->sources,
         .format = cfg->format,
         .optional = cfg->optional,
+        .any = g->any,
+        .n_any = g->n_any,
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
@@ -255,6 +266,8 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
     const struct slu_ingest_cfg *cfg = g->cfg;
     struct slu_record_cfg rec = {.optional = cfg->optional,
                                  .null_is_missing = cfg->null_is_missing,
+                                 .any = g->any,
+                                 .n_any = g->n_any,
                                  .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
     memcpy(rec.name, cfg->field, sizeof rec.name);
@@ -265,6 +278,8 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
         return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
     for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
+        if (!rc && cfg->where)
+            rc = slu_expr_run_new(&g->worker[i].where, cfg->where, err);
         if (!rc)
             rc = i ? slu_encoder_new_sharing(&g->crew.encoder[i], g->crew.encoder[0],
                                              err)
@@ -278,6 +293,7 @@ static void close_workers(struct slu_ingest_run *g)
 {
     for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
         slu_record_parser_free(g->worker[i].parser);
+        slu_expr_run_free(g->worker[i].where);
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
         slu_spans_release(&g->worker[i].spans);
@@ -344,6 +360,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
             rc = slu_fail_nomem(err, sizeof(struct slu_ingest_job));
     if (!rc)
         rc = slu_long_text_new(&g.text, cfg, &g.books, p.long_byte, err);
+    find_any(&g);
     if (!rc)
         rc = open_workers(&g, &p, err);
     if (!rc)

@@ -11,6 +11,7 @@
 
 #include "formats/text/input.h"
 #include "lib/base/json.h"
+#include "lib/filter/expr.h"
 #include "lib/stream/account.h"
 #include "lib/stream/domains.h"
 #include "lib/stream/stream.h"
@@ -27,6 +28,8 @@ struct slu_ingest_cfg {
     unsigned optional;             /* as in struct slu_record_cfg */
     /* With a name for SLU_FIELD_SPANS (spans.h), which only JSON lines have, the streams
      * have masks, and documents without a trained token are dropped. */
+    const struct slu_expr *where; /* records for which it is false are left out; NULL:
+                                   * none. JSON lines and rows have its fields. */
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record and source have none; all else is 0 */
     bool bos, eos;
@@ -66,11 +69,13 @@ struct slu_ingest_stat {
     uint64_t text_byte;  /* of the encoded documents */
     uint64_t spill_byte; /* written to temporary files */
     uint64_t rejected;   /* records, and parts of records at a source's early end */
-    uint64_t rejected_by[SLU_REJECT_N];
+    uint64_t filtered;   /* good records that a filter left out */
+    uint64_t rejected_by[SLU_REJECT_N]; /* both, by reason */
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
     /* Records that were not rejected, and, of these, those without a field that is
      * wanted; records rejected because it is missing or not of its type. */
     uint64_t accepted, lacking[SLU_FIELDS], missed[SLU_FIELDS];
+    uint64_t seen_any; /* bit i: a record has field i of cfg->where, not null */
     struct slu_domain_row held; /* documents in holdout_out */
     struct slu_domains domains; /* of the documents in out */
     /* max_tok ended the run before this document, which is not counted. */

@@ -61,7 +61,9 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
     if (fate == FATE_PART)
         return SLU_OK;
     slu_count_add(&l->in, one);
-    if (fate < FATE_REJECTED) {
+    const bool filtered = fate >= FATE_REJECTED &&
+                          slu_reject_is_filter((enum slu_reject)(fate - FATE_REJECTED));
+    if (fate < FATE_REJECTED || filtered) {
         s->accepted++;
         count_lacks(s->lacking, text.lacks);
     }
@@ -69,8 +71,10 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
         unsigned reason = fate - FATE_REJECTED;
         slu_ledger_drop(l, slu_reject_name((enum slu_reject)reason), one);
         s->rejected_by[reason]++;
-        s->rejected++;
-        count_lacks(s->missed, text.lacks);
+        s->rejected += !filtered;
+        s->filtered += filtered;
+        if (!filtered)
+            count_lacks(s->missed, text.lacks);
     } else if (fate != FATE_KEPT && fate != FATE_HELD) {
         slu_ledger_drop(l,
                         fate == FATE_EMPTY       ? "empty"

@@ -21,6 +21,7 @@ static void clear_job(struct slu_ingest_job *j)
     slu_batch_clear(&j->holdout);
     slu_buf_clear(&j->rejects);
     j->n_fate = 0;
+    j->seen_any = 0;
     j->rc = SLU_OK;
     j->first.ref = j->last.ref = NULL;
 }
@@ -38,9 +39,10 @@ static int settle(struct slu_ingest_job *j, unsigned what, unsigned lacks,
     return rc;
 }
 
+/* `why` is for SLU_REJECT_UNFIT_FIELD. */
 static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
                   const struct slu_record_ref *ref, const struct slu_record *rec,
-                  struct slu_err *err)
+                  const char *why, struct slu_err *err)
 {
     struct slu_rejected r = {
         .source = slu_source_at(g->cfg->sources, ref->source),
@@ -52,10 +54,12 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
         .off_byte = rec->off_byte,
         .which = rec->which,
         .field = g->cfg->field[rec->which],
+        .why = why,
     };
     const bool no_text =
         rec->reject == SLU_REJECT_MISSING_FIELD && rec->which == SLU_FIELD_TEXT;
-    if (!(no_text ? g->cfg->skip_missing : g->cfg->skip_bad))
+    if (!slu_reject_is_filter(rec->reject) &&
+        !(no_text ? g->cfg->skip_missing : g->cfg->skip_bad))
         return slu_reject_fail(&r, err);
     const bool no_field =
         rec->reject >= SLU_REJECT_MISSING_FIELD && rec->reject <= SLU_REJECT_BAD_SPANS;
@@ -80,11 +84,30 @@ static void text_record(const struct slu_ingest_cfg *cfg, const uint8_t *p, size
     }
 }
 
+/* Reads the values of a row for cfg->where. */
+static void row_any(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                    const uint8_t *p, struct slu_record *out)
+{
+    out->any = w->any;
+    for (size_t i = 0; i < g->n_any; i++) {
+        struct slu_value *v = &w->any[i];
+        p = slu_row_get_any(p, v);
+        if (v->type != SLU_VALUE_STRING ||
+            slu_utf8_valid_prefix((const uint8_t *)v->string, v->len) == v->len)
+            continue;
+        out->reject = SLU_REJECT_UNFIT_FIELD;
+        slu_fail(&w->why, SLU_E_FORMAT, "\"%.80s\" is not valid UTF-8", g->any[i]);
+        return;
+    }
+}
+
 /* Makes the record of a row of columns. Its reject is the first that applies, as for a
  * JSON record: invalid UTF-8, a missing field, a score that is not a number. */
-static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block *b,
-                       const struct slu_record_ref *ref, struct slu_record *out)
+static void row_record(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                       const struct slu_block *b, const struct slu_record_ref *ref,
+                       struct slu_record *out)
 {
+    const struct slu_ingest_cfg *cfg = g->cfg;
     const struct slu_row_fields *f = &b->field[ref - b->rec];
     const uint8_t *p = b->raw.data + ref->off;
     const size_t len[SLU_FIELDS] = {ref->len, f->id_len, f->domain_len};
@@ -120,6 +143,7 @@ static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block 
     out->id_len = f->id_len;
     out->domain = out->id + f->id_len;
     out->domain_len = f->domain_len;
+    row_any(g, w, p + len[SLU_FIELD_TEXT] + f->id_len + f->domain_len, out);
 }
 
 /* Rejects fields that a stream cannot hold. Ids are any bytes, but domains are names
@@ -254,7 +278,7 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (rc)
         return rc;
     if (rec->reject)
-        return reject(g, j, ref, rec, err);
+        return reject(g, j, ref, rec, NULL, err);
     if (!trained)
         return settle(j, FATE_UNTRAINED, rec->lacks, 0, err);
     return add_document(g, j, w, ref, rec, from, fate, err);
@@ -391,13 +415,43 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     text_record(g->cfg, j->block.raw.data + ref->off, ref->len, &rec);
     if (rec.reject) {
         part->bad_off = rec.off_byte += ref->part_off;
-        return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, err);
+        return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, NULL, err);
     }
     if (rec.text_len > 0)
         rc = slu_encode_valid(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids,
                               err);
     part->n_tok = j->ids.n - part->from;
     return rc;
+}
+
+static void get_any(void *ctx, size_t i, struct slu_value *out)
+{
+    const struct slu_record *rec = ctx;
+    *out = rec->any[i];
+}
+
+/* Sets the reject of a good record that cfg->where leaves out or does not fit. */
+static int filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                  struct slu_ingest_worker *w, const struct slu_record_ref *ref,
+                  struct slu_record *rec, struct slu_err *err)
+{
+    bool yes;
+    if (!rec->any && g->n_any)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: is text, which has no field \"%s\"",
+                        g->cfg->sources->item[ref->source].path, g->any[0]);
+    for (size_t i = 0; i < g->n_any; i++)
+        j->seen_any |= (uint64_t)(rec->any[i].type != SLU_VALUE_NULL) << i;
+    int rc = slu_expr_eval(w->where, get_any, rec, &yes, &w->why);
+    if (rc == SLU_E_FORMAT) {
+        rec->reject = SLU_REJECT_UNFIT_FIELD;
+    } else if (rc) {
+        *err = w->why;
+        return rc;
+    } else if (!yes) {
+        rec->reject = SLU_REJECT_WHERE;
+    }
+    return SLU_OK;
 }
 
 static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
@@ -414,7 +468,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     else if (j->block.json)
         rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
     else if (j->block.rows)
-        row_record(g->cfg, &j->block, ref, &rec);
+        row_record(g, w, &j->block, ref, &rec);
     else
         text_record(g->cfg, raw, ref->len, &rec);
     if (rc)
@@ -424,6 +478,11 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rec.which = SLU_FIELD_SPANS;
     }
     check_fields(&rec);
+    if (g->cfg->where && (is_part || !rec.reject)) {
+        rc = filter(g, j, w, ref, &rec, err);
+        if (rc)
+            return rc;
+    }
     const bool is_short = !is_part && !rec.reject && rec.text_len < MAX_WAIT_BYTE;
     if (w->wait.n && (!is_short || w->wait.n == MAX_WAIT_DOC ||
                       w->wait.text.len + rec.text_len > MAX_WAIT_BYTE))
@@ -433,7 +492,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (is_part)
         return take_part(g, j, (unsigned)(w - g->worker), ref, err);
     if (rec.reject)
-        return reject(g, j, ref, &rec, err);
+        return reject(g, j, ref, &rec, w->why.msg, err);
     enum slu_fate fate = FATE_KEPT;
     if (rec.text_len > 0 && slu_ingest_chooses(g->cfg))
         fate = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));

@@ -29,7 +29,8 @@ struct slu_ingest_job {
         first;                 /* of a text that began before; of a text that goes on */
     struct slu_fate_row *fate; /* one per record so far */
     size_t n_fate, cap_fate;
-    int rc; /* error of the next record; the run may end before it */
+    uint64_t seen_any; /* bit i: a record has cfg->where's field i */
+    int rc;            /* error of the next record; the run may end before it */
     struct slu_err err;
 };
 
@@ -49,6 +50,9 @@ struct slu_ingest_wait {
 
 struct slu_ingest_worker {
     struct slu_record_parser *parser;
+    struct slu_expr_run *where;           /* NULL: there is no expression */
+    struct slu_value any[SLU_RECORD_ANY]; /* of a row */
+    struct slu_err why;                   /* what a record's field does not fit */
     struct slu_ingest_wait wait;
     char *domain; /* the last domain */
     size_t domain_len, domain_cap;
@@ -63,6 +67,8 @@ struct slu_ingest_run {
     struct slu_input *input;
     struct slu_ingest_worker *worker;
     unsigned n_worker;
+    const char *any[SLU_EXPR_FIELDS]; /* fields of cfg->where */
+    size_t n_any;
     unsigned tok_bytes;
     uint64_t n_tok;
     struct slu_long_text *text; /* the text whose parts are being emitted */

@@ -24,7 +24,8 @@ enum slu_fate {
 struct slu_fate_row {
     uint64_t what : 8;
     uint64_t lacks : SLU_FIELDS; /* as in struct slu_record */
-    /* KEPT, HELD: bytes of text; REJECTED: offset of its line in the job's rejects */
+    /* KEPT, HELD: bytes of text; REJECTED: offset of its line in the job's rejects. A
+     * filter is a reason too (slu_reject_is_filter). */
     uint64_t value : 56 - SLU_FIELDS;
 };
 

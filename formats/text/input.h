@@ -50,10 +50,10 @@ struct slu_record_ref {
     enum slu_reject reject;
 };
 
-/* A record of a format with columns. Its text is rec.len bytes at rec.off; its id and
- * its domain follow. */
+/* A record of a format with columns. Its text is rec.len bytes at rec.off; its id, its
+ * domain, and the values of cfg->any follow. */
 struct slu_row_fields {
-    size_t id_len, domain_len;
+    size_t id_len, domain_len, any_len; /* any_len: slu_row_put_any */
     unsigned null; /* bit 1 << f: field f is wanted, and the row has none */
     double score;  /* any value */
 };
@@ -109,8 +109,10 @@ struct slu_input_cfg {
     uint64_t window_byte;          /* for decompressors, see slu_bytes_open */
     const char *field[SLU_FIELDS]; /* columns of rows; NULL: not read */
     unsigned optional;             /* as in struct slu_record_cfg */
-    unsigned n_threads;            /* formats may start n_threads - 1 threads */
-    int quit_fd;                   /* see slu_bytes_open; -1: none */
+    const char *const *any;        /* n_any more columns of rows, of any type */
+    size_t n_any;
+    unsigned n_threads; /* formats may start n_threads - 1 threads */
+    int quit_fd;        /* see slu_bytes_open; -1: none */
     void *ctx;
     /* Called before b grows by n bytes beyond block_byte; may wait. An error ends the
      * fetch. May be NULL. */
@@ -141,6 +143,12 @@ void slu_input_free(struct slu_input *in);
 
 /* Fills b->rec. Lines of white space only are no records. Any thread. */
 SLU_MUST_USE int slu_block_split(struct slu_block *b, struct slu_err *err);
+
+/* Appends the value of a column of any type to the bytes of a row, and reads one back:
+ * returns the place behind it; a string is borrowed. */
+SLU_MUST_USE int slu_row_put_any(struct slu_buf *b, const struct slu_value *v,
+                                 struct slu_err *err);
+const uint8_t *slu_row_get_any(const uint8_t *p, struct slu_value *v);
 
 /* Returns the format "jsonl", "text", "tar", "zip" or "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);

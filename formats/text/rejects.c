@@ -133,6 +133,9 @@ static void explain(char *why, size_t size, const struct slu_rejected *r,
             "trim_offsets takes off its token; leave the space out",
             field);
         break;
+    case SLU_REJECT_UNFIT_FIELD:
+        snprintf(why, size, "%s", r->why);
+        break;
     case SLU_REJECT_NUL_FIELD:
         snprintf(why, size, "field \"%.80s\" has a NUL in it, which no domain may have",
                  field);
@@ -146,7 +149,9 @@ static void explain(char *why, size_t size, const struct slu_rejected *r,
 static void explain_row(char *why, size_t size, const struct slu_rejected *r,
                         const char *field)
 {
-    if (r->reason == SLU_REJECT_MISSING_FIELD)
+    if (r->reason == SLU_REJECT_UNFIT_FIELD)
+        snprintf(why, size, "%s", r->why);
+    else if (r->reason == SLU_REJECT_MISSING_FIELD)
         snprintf(why, size, "\"%.80s\" is null", field);
     else if (r->reason == SLU_REJECT_INVALID_UTF8 && r->off_byte != UINT64_MAX)
         snprintf(why, size, "byte %llu of \"%.80s\": not valid UTF-8",

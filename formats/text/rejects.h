@@ -31,6 +31,7 @@ struct slu_rejected {
     uint64_t off_byte;    /* of the error in the record; UINT64_MAX: none */
     enum slu_field which; /* the field that is wrong, if one is */
     const char *field;    /* its name, or NULL */
+    const char *why;      /* SLU_REJECT_UNFIT_FIELD: what does not fit; else NULL */
 };
 
 /* Appends the JSON line. */

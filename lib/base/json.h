@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "lib/base/value.h"
 
 SLU_BEGIN_DECLS
 
@@ -117,17 +118,25 @@ enum slu_reject {
     SLU_REJECT_NUL_FIELD,    /* for callers whose domains are strings of C */
     SLU_REJECT_CHANGED_TEXT, /* for callers that place spans in a text's tokens */
     SLU_REJECT_TRIMMED_SPAN, /* the same */
+    SLU_REJECT_UNFIT_FIELD,  /* for callers whose filters compare fields */
     /* For callers that read whole sources. The rejected bytes are those read of the
      * last record; none if the source is empty. */
     SLU_REJECT_TRUNCATED_SOURCE,
     SLU_REJECT_DAMAGED_SOURCE,
     SLU_REJECT_EMPTY_SOURCE,
+    /* Records that are good, and that a filter leaves out (slu_reject_is_filter). */
+    SLU_REJECT_WHERE,
     SLU_REJECT_N,
 };
 #define SLU_JSON_MAX_DEPTH 65536
 
 /* Returns "invalid-utf8", …; static. */
 const char *slu_reject_name(enum slu_reject r);
+/* Whether the record is good, and a filter left it out. */
+static inline bool slu_reject_is_filter(enum slu_reject r)
+{
+    return r >= SLU_REJECT_WHERE;
+}
 
 /* The fields of a record that callers ask for. */
 enum slu_field {
@@ -139,6 +148,9 @@ enum slu_field {
     SLU_FIELDS,
 };
 
+/* Most fields of any type. */
+#define SLU_RECORD_ANY 48
+
 struct slu_record_cfg {
     /* Names of fields, borrowed; NULL: not wanted. A name is a key of the record. If
      * the record has no such key, a dot leads into an object: a.b is the field b of the
@@ -147,6 +159,9 @@ struct slu_record_cfg {
     unsigned optional;    /* bit 1 << f: field f may be absent or null */
     bool null_is_missing; /* a text that is null is a missing field, not a field that is
                            * no string */
+    /* Names of n_any more fields, of any type, found in the same way; borrowed. */
+    const char *const *any;
+    size_t n_any; /* at most SLU_RECORD_ANY */
     /* Records longer than this go to the scalar parser, so that a parser's memory stays
      * below 16 times this plus the longest string; 0: 1 MiB. */
     size_t dom_byte;
@@ -168,6 +183,7 @@ struct slu_record {
     double score;                        /* NaN: none */
     const uint64_t *span; /* n_span pairs begin <= end; borrowed as the strings are */
     size_t n_span;
+    const struct slu_value *any; /* n_any values; borrowed as the strings are */
 };
 
 /* A parser of records, for one thread. */

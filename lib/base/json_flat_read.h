@@ -70,7 +70,14 @@ static inline const uint8_t *skip_space(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
-/* Skips true, false, null or an integer at p; NULL: something else. */
+static inline const uint8_t *skip_digits(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    return p;
+}
+
+/* Skips true, false, null or a number at p; NULL: something else. */
 static const uint8_t *skip_scalar(const uint8_t *p, const uint8_t *end)
 {
     static const char *const words[] = {"true", "null", "false"};
@@ -82,9 +89,23 @@ static const uint8_t *skip_scalar(const uint8_t *p, const uint8_t *end)
     }
     p += *p == '-';
     const uint8_t *first = p;
-    while (p < end && *p >= '0' && *p <= '9')
+    p = skip_digits(p, end);
+    if (p == first || (*first == '0' && p - first > 1))
+        return NULL;
+    if (p < end && *p == '.') {
+        p = skip_digits(first = p + 1, end);
+        if (p == first)
+            return NULL;
+    }
+    if (p < end && (*p | 32) == 'e') {
         p++;
-    return p == first || (*first == '0' && p - first > 1) ? NULL : p;
+        p += p < end && (*p == '+' || *p == '-');
+        first = p;
+        p = skip_digits(p, end);
+        if (p == first)
+            return NULL;
+    }
+    return p;
 }
 
 /* Reads a key of *n bytes from p on. Returns the place of its value; NULL: there is no
@@ -120,9 +141,10 @@ bool JSON_FLAT(const uint8_t *rec, size_t n, struct slu_flat_field *field,
         const uint8_t *key = p + 1;
         uint8_t *to = out;
         size_t n_key;
-        bool is_wanted = false, is_string;
+        bool is_wanted = false, is_string, is_fit = true;
         if (!(p = take_key(key, end, &n_key)) || p >= end)
             return false;
+        const uint8_t *value = p;
         is_string = *p == '"';
         p = is_string ? take_string(p + 1, end, &to) : skip_scalar(p, end);
         if (!p)
@@ -131,11 +153,13 @@ bool JSON_FLAT(const uint8_t *rec, size_t n, struct slu_flat_field *field,
             struct slu_flat_field *f = &field[i];
             if (!f->name || f->name_len != n_key || memcmp(f->name, key, n_key) != 0)
                 continue;
-            f->p = out;
-            f->len = (size_t)(to - out);
+            f->scalar = !is_string;
+            f->p = is_string ? out : value;
+            f->len = (size_t)(is_string ? to - out : p - value);
             is_wanted = true;
+            is_fit &= is_string || f->any;
         }
-        if (is_wanted && !is_string)
+        if (!is_fit)
             return false;
         if (is_wanted)
             out = to;

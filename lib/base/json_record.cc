@@ -20,17 +20,24 @@ extern "C" {
 
 namespace dom = simdjson::dom;
 
-enum { N_STRING = SLU_FIELD_SCORE }; /* the fields before are strings */
+enum {
+    N_STRING = SLU_FIELD_SCORE, /* the fields before are strings */
+    N_FIELD = SLU_FIELDS + SLU_RECORD_ANY
+};
 
 struct slu_record_parser {
     dom::parser parser;
-    struct slu_scan_field field[SLU_FIELDS];
+    /* Those of enum slu_field, then n_any of any type. */
+    struct slu_scan_field field[N_FIELD];
+    struct slu_value any[SLU_RECORD_ANY];
+    size_t n_any;
     bool dotted; /* a name has a dot */
     unsigned optional;
     bool null_is_missing;
     size_t dom_byte;
     slu_json_flat_fn *flat;   /* NULL: none */
     struct slu_buf unescaped; /* strings of our own parsers */
+    struct slu_buf any_text;  /* those of fields of any type */
     struct slu_buf spans;
     char scalar[N_STRING][SLU_NUMBER_BYTE]; /* numbers and booleans as text */
 };
@@ -54,8 +61,9 @@ int slu_record_parser_new(struct slu_record_parser **out,
     struct slu_record_parser *p = new (std::nothrow) struct slu_record_parser();
     if (p == nullptr)
         return slu_fail_nomem(err, sizeof *p);
-    for (int i = 0; i < SLU_FIELDS; i++) {
-        const char *name = cfg->name[i];
+    p->n_any = cfg->n_any;
+    for (size_t i = 0; i < SLU_FIELDS + p->n_any; i++) {
+        const char *name = i < SLU_FIELDS ? cfg->name[i] : cfg->any[i - SLU_FIELDS];
         p->field[i].name = name;
         p->field[i].name_len = name == nullptr ? 0 : strlen(name);
         p->dotted |= name != nullptr && strchr(name, '.') != nullptr;
@@ -78,6 +86,7 @@ void slu_record_parser_free(struct slu_record_parser *p)
 {
     if (p != nullptr) {
         slu_buf_release(&p->unescaped);
+        slu_buf_release(&p->any_text);
         slu_buf_release(&p->spans);
     }
     delete p;
@@ -91,20 +100,59 @@ static void set_field(struct slu_record *out, int i, const char *s, size_t len)
     *dst_len[i] = len;
 }
 
+#define NUMBER_BYTE 64
+
+/* Sets *v to the value of a scalar that is no string, of n bytes at s. */
+static int scalar_value(const char *s, size_t n, struct slu_value *v,
+                        struct slu_err *err)
+{
+    char few[NUMBER_BYTE];
+
+    *v = {};
+    if (*s == 't' || *s == 'f') {
+        v->type = SLU_VALUE_BOOL;
+        v->boolean = *s == 't';
+        return SLU_OK;
+    }
+    if (*s == 'n')
+        return SLU_OK;
+    char *digits = n < sizeof few ? few : static_cast<char *>(malloc(n + 1));
+    if (digits == nullptr)
+        return slu_fail_nomem(err, n + 1);
+    memcpy(digits, s, n);
+    digits[n] = 0;
+    v->type = SLU_VALUE_NUMBER;
+    v->number = strtod(digits, nullptr);
+    if (digits != few)
+        free(digits);
+    return SLU_OK;
+}
+
+static struct slu_value string_value(const char *s, size_t n)
+{
+    struct slu_value v = {};
+    v.type = SLU_VALUE_STRING;
+    v.string = s;
+    v.len = n;
+    return v;
+}
+
 /* Parses a flat record, as most records are. False: another parser must try. */
 static bool parse_flat(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                        struct slu_record *out)
 {
-    struct slu_flat_field field[SLU_FIELDS];
+    struct slu_flat_field field[N_FIELD];
+    const size_t n_field = SLU_FIELDS + p->n_any;
     struct slu_err err = SLU_ERR_INIT;
     unsigned lacks = 0;
 
-    for (int i = 0; i < SLU_FIELDS; i++)
-        field[i] = {p->field[i].name, p->field[i].name_len, nullptr, 0};
+    for (size_t i = 0; i < n_field; i++)
+        field[i] = {
+            p->field[i].name, p->field[i].name_len, i >= SLU_FIELDS, false, nullptr, 0};
     slu_buf_clear(&p->unescaped);
     if (slu_buf_reserve(&p->unescaped, n + SLU_JSON_PADDING, &err) != SLU_OK ||
         !simdjson::validate_utf8(reinterpret_cast<const char *>(rec), n) ||
-        !p->flat(rec, n, field, SLU_FIELDS, p->unescaped.data) ||
+        !p->flat(rec, n, field, n_field, p->unescaped.data) ||
         field[SLU_FIELD_SCORE].p != nullptr)
         return false;
     for (int i = 0; i < SLU_FIELDS; i++) {
@@ -115,6 +163,17 @@ static bool parse_flat(struct slu_record_parser *p, const uint8_t *rec, size_t n
         else if ((p->optional >> i & 1) != 0)
             lacks |= 1U << i;
         else
+            return false;
+    }
+    for (size_t i = 0; i < p->n_any; i++) {
+        const struct slu_flat_field *f = &field[SLU_FIELDS + i];
+        const char *s = reinterpret_cast<const char *>(f->p);
+        p->any[i] = {};
+        if (s == nullptr)
+            continue;
+        if (!f->scalar)
+            p->any[i] = string_value(s, f->len);
+        else if (scalar_value(s, f->len, &p->any[i], nullptr))
             return false;
     }
     out->lacks = lacks;
@@ -145,8 +204,9 @@ static bool find_dotted(dom::object o, std::string_view name, dom::element *out)
 static void find_fields(const struct slu_record_parser *p, dom::object o,
                         dom::element *found, bool *has)
 {
+    const size_t n_field = SLU_FIELDS + p->n_any;
     if (p->dotted) {
-        for (int i = 0; i < SLU_FIELDS; i++)
+        for (size_t i = 0; i < n_field; i++)
             has[i] =
                 p->field[i].name != nullptr &&
                 find_dotted(o, {p->field[i].name, p->field[i].name_len}, &found[i]);
@@ -154,7 +214,7 @@ static void find_fields(const struct slu_record_parser *p, dom::object o,
     }
     for (auto it = o.begin(); it != o.end(); ++it) {
         std::string_view k = it.key();
-        for (int i = 0; i < SLU_FIELDS; i++) {
+        for (size_t i = 0; i < n_field; i++) {
             const struct slu_scan_field *f = &p->field[i];
             if (f->name != nullptr && k.size() == f->name_len &&
                 memcmp(k.data(), f->name, f->name_len) == 0) {
@@ -181,12 +241,27 @@ static size_t put_scalar(dom::element e, char to[SLU_NUMBER_BYTE])
     return e.get(x) == simdjson::SUCCESS ? slu_number_put(x, to) : 0;
 }
 
+static struct slu_value element_value(dom::element e)
+{
+    struct slu_value v = {};
+    std::string_view s;
+    if (e.get(s) == simdjson::SUCCESS)
+        return string_value(s.data(), s.size());
+    if (e.get(v.boolean) == simdjson::SUCCESS)
+        v.type = SLU_VALUE_BOOL;
+    else if (e.get(v.number) == simdjson::SUCCESS)
+        v.type = SLU_VALUE_NUMBER;
+    else if (!e.is_null())
+        v.type = SLU_VALUE_LIST;
+    return v;
+}
+
 /* Parses a record with simdjson. False: the scalar parser decides. */
 static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                       struct slu_record *out)
 {
-    dom::element found[SLU_FIELDS];
-    bool has[SLU_FIELDS] = {false};
+    dom::element found[N_FIELD];
+    bool has[N_FIELD] = {false};
     dom::object o;
 
     simdjson::error_code code = p->parser.parse(rec, n, false).get(o);
@@ -219,6 +294,9 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
             return false;
         set_field(out, i, p->scalar[i], len);
     }
+    for (size_t i = 0; i < p->n_any; i++)
+        p->any[i] =
+            has[SLU_FIELDS + i] ? element_value(found[SLU_FIELDS + i]) : slu_value{};
     return true;
 }
 
@@ -313,6 +391,41 @@ static int take_strings(struct slu_record_parser *p, const uint8_t *rec,
     return SLU_OK;
 }
 
+/* Takes the fields of any type that the scalar parser found. */
+static int take_any(struct slu_record_parser *p, const uint8_t *rec,
+                    struct slu_err *err)
+{
+    size_t at[SLU_RECORD_ANY] = {0};
+    int rc = SLU_OK;
+
+    slu_buf_clear(&p->any_text);
+    for (size_t i = 0; i < p->n_any; i++) {
+        const struct slu_scan_field *f = &p->field[SLU_FIELDS + i];
+        const char *s = reinterpret_cast<const char *>(rec) + f->off;
+        at[i] = SIZE_MAX;
+        p->any[i] = {};
+        if (f->type == SLU_SCAN_CONTAINER)
+            p->any[i].type = SLU_VALUE_LIST;
+        else if (f->type == SLU_SCAN_STRING)
+            p->any[i] = string_value(s, f->len);
+        else if (f->type != SLU_SCAN_ABSENT &&
+                 (rc = scalar_value(s, f->len, &p->any[i], err)))
+            return rc;
+        if (f->type != SLU_SCAN_STRING || !f->escaped)
+            continue;
+        at[i] = p->any_text.len;
+        rc = slu_json_unescape(&p->any_text, rec + f->off, f->len, err);
+        if (rc)
+            return rc;
+        p->any[i].len = p->any_text.len - at[i];
+    }
+    for (size_t i = 0; i < p->n_any;
+         i++) /* the buffer stays where it is from here on */
+        if (at[i] != SIZE_MAX)
+            p->any[i].string = reinterpret_cast<const char *>(p->any_text.data) + at[i];
+    return SLU_OK;
+}
+
 /* After a scan: finds the fields that the record lacks. True: it needs one of them. */
 static bool find_missing(const struct slu_record_parser *p, struct slu_record *out)
 {
@@ -346,7 +459,7 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
         return SLU_OK;
     }
     struct slu_json_scanned scan;
-    slu_json_scan(rec, n, p->field, SLU_FIELDS, &scan);
+    slu_json_scan(rec, n, p->field, SLU_FIELDS + p->n_any, &scan);
     if (scan.reject != SLU_REJECT_NONE || !scan.object) {
         out->reject = scan.reject ? scan.reject : SLU_REJECT_NOT_AN_OBJECT;
         out->off_byte = scan.off;
@@ -365,7 +478,8 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
     }
     if (taken.reject == SLU_REJECT_NONE) {
         *out = taken;
-        return take_strings(p, rec, out, err);
+        rc = take_strings(p, rec, out, err);
+        return rc ? rc : take_any(p, rec, err);
     }
     out->reject = taken.reject;
     out->off_byte = taken.off_byte;
@@ -384,20 +498,22 @@ int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                      struct slu_record *out, struct slu_err *err)
 {
     clear_record(out);
+    out->any = p->any;
     if (n <= p->dom_byte && ((p->flat != nullptr && parse_flat(p, rec, n, out)) ||
                              parse_dom(p, rec, n, out)))
         return SLU_OK;
     clear_record(out);
+    out->any = p->any;
     return parse_scan(p, rec, n, out, err);
 }
 
 const char *slu_reject_name(enum slu_reject r)
 {
     static const char *const name[SLU_REJECT_N] = {
-        "none",           "invalid-utf8",  "invalid-json",     "too-deep",
-        "lone-surrogate", "not-an-object", "missing-field",    "not-a-string",
-        "not-a-number",   "bad-spans",     "long-field",       "nul-in-domain",
-        "changed-text",   "trimmed-span",  "truncated-source", "damaged-source",
-        "empty-source"};
+        "none",           "invalid-utf8",  "invalid-json",  "too-deep",
+        "lone-surrogate", "not-an-object", "missing-field", "not-a-string",
+        "not-a-number",   "bad-spans",     "long-field",    "nul-in-domain",
+        "changed-text",   "trimmed-span",  "unfit-field",   "truncated-source",
+        "damaged-source", "empty-source",  "where"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

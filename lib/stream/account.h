@@ -51,7 +51,7 @@ static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
     a->loss_tokens -= b.loss_tokens;
 }
 
-#define SLU_MAX_REASONS 16
+#define SLU_MAX_REASONS 64
 
 struct slu_ledger {
     struct slu_count in, from_work, created, repeated, out, to_work;

@@ -44,7 +44,7 @@ VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences 
 --mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on-error --on-missing
 --order --overlap --padding-threshold --part --part-base --pattern --per --progress --ranges --records --rows --sample
 --score --score-field --seed --shard-sequences --shard-size --source --source-prefix --spans-field --special --split --stage --substring --tail --tails
---threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --vocab-size --window --workers --world
+--threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --vocab-size --where --window --workers --world
 --zstd""".split())
 IDS = ["--eos-id", "256", "--vocab-size", "257"]
 

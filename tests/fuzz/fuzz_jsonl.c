@@ -22,8 +22,21 @@ static bool equal(const char *a, size_t n_a, const char *b, size_t n_b)
     return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a) == 0);
 }
 
+/* Whether two values are the same; a string is valid UTF-8. */
+static bool same_value(const struct slu_value *a, const struct slu_value *b)
+{
+    if (a->type != b->type)
+        return false;
+    if (a->type == SLU_VALUE_STRING)
+        return equal(a->string, a->len, b->string, b->len) &&
+               slu_utf8_valid_prefix((const uint8_t *)a->string, a->len) == a->len;
+    return a->type == SLU_VALUE_BOOL ? a->boolean == b->boolean
+                                     : a->number == b->number;
+}
+
 static void one_record(struct slu_record_parser *quick,
-                       struct slu_record_parser *scalar, const uint8_t *rec, size_t n)
+                       struct slu_record_parser *scalar, const uint8_t *rec, size_t n,
+                       size_t n_any)
 {
     struct slu_record q, s;
     must(slu_record_parse(quick, rec, n, &q, NULL) == SLU_OK);
@@ -37,6 +50,8 @@ static void one_record(struct slu_record_parser *quick,
     must(equal(q.domain, q.domain_len, s.domain, s.domain_len));
     must(slu_utf8_valid_prefix((const uint8_t *)q.text, q.text_len) == q.text_len);
     must(q.lacks == s.lacks && memcmp(&q.score, &s.score, sizeof q.score) == 0);
+    for (size_t i = 0; i < n_any; i++)
+        must(same_value(&q.any[i], &s.any[i]));
     must(q.text_len <= n && q.id_len <= n + SLU_NUMBER_BYTE &&
          q.domain_len <= n + SLU_NUMBER_BYTE);
 }
@@ -54,7 +69,9 @@ static void as_tree(const uint8_t *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    enum { SETS = 4 };
+    enum { SETS = 6 };
+    static const char *const flat[] = {"text", "a", "score"};
+    static const char *const deep[] = {"a.b", "a.b.domain", "id", "text"};
     static const struct slu_record_cfg sets[SETS] = {
         {.name = {"text"}},
         {.name = {"text", "id", "domain", "score"}, .optional = 1U << SLU_FIELD_SCORE},
@@ -62,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         {.name = {"a.text", "a.id", "a.b.domain", "score"},
          .optional = 1U << SLU_FIELD_SCORE | 1U << SLU_FIELD_DOMAIN,
          .null_is_missing = true},
+        {.name = {"text"}, .any = flat, .n_any = 3},
+        {.name = {"text", "id"}, .optional = 2, .any = deep, .n_any = 4},
     };
     struct slu_record_parser *quick, *scalar;
     struct slu_block b;
@@ -83,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         must(r->off >= end && r->len <= n - r->off && r->document == r->off);
         must(!memchr(b.raw.data + r->off, '\n', r->len));
         end = r->off + r->len;
-        one_record(quick, scalar, b.raw.data + r->off, r->len);
+        one_record(quick, scalar, b.raw.data + r->off, r->len, cfg.n_any);
     }
     as_tree(data, n);
     slu_block_release(&b);

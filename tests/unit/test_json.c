@@ -457,6 +457,84 @@ static void dotted_halves_agree(void **state)
     slu_record_parser_free(p[1]);
 }
 
+/* Fields of any type, by all parsers. */
+static void any_type(void **state)
+{
+    static const char *const names[] = {"a", "text", "b", "none", "o.x"};
+    static const struct {
+        const char *rec;
+        struct slu_value a, b;
+        enum slu_value_type x;
+    } cases[] = {
+        {"{\"a\":1.5,\"text\":\"t\",\"b\":true}",
+         {.type = SLU_VALUE_NUMBER, .number = 1.5},
+         {.type = SLU_VALUE_BOOL, .boolean = true},
+         SLU_VALUE_NULL},
+        {"{\"b\":null,\"a\":\"x\\u00e9\\n\",\"text\":\"t\"}",
+         {.type = SLU_VALUE_STRING, .string = "x\xc3\xa9\n", .len = 4},
+         {.type = SLU_VALUE_NULL},
+         SLU_VALUE_NULL},
+        {"{ \"a\" : -12 , \"text\":\"t\", \"b\":\"\", \"a\" : 1e3 }",
+         {.type = SLU_VALUE_NUMBER, .number = 1000},
+         {.type = SLU_VALUE_STRING},
+         SLU_VALUE_NULL},
+        {"{\"a\":[1],\"text\":\"t\",\"b\":{},\"o\":{\"x\":false}}",
+         {.type = SLU_VALUE_LIST},
+         {.type = SLU_VALUE_LIST},
+         SLU_VALUE_BOOL},
+        {"{\"a\":1e999,\"text\":\"t\",\"b\":18446744073709551616}",
+         {.type = SLU_VALUE_NUMBER, .number = INFINITY},
+         {.type = SLU_VALUE_NUMBER, .number = 18446744073709551616.0},
+         SLU_VALUE_NULL},
+        {"{\"a\":0."
+         "1000000000000000055511151231257827021181583404541015625000000000000000,"
+         "\"text\":\"t\",\"b\":-0.0}",
+         {.type = SLU_VALUE_NUMBER, .number = 0.1},
+         {.type = SLU_VALUE_NUMBER},
+         SLU_VALUE_NULL},
+    };
+    static const char *const bad[] = {"1.", "1.e3", "01",    "1e", "1e+", "+1",
+                                      ".5", "-",    "1.5.5", "1x", "tru", "nul"};
+    static const char *const levels[] = {NULL, "avx2", "none"};
+    (void)state;
+    for (unsigned way = 0; way < 8; way++) {
+        struct slu_record_cfg cfg = {.name = {"text"},
+                                     .any = names,
+                                     .n_any = way < 4 ? 4 : 5,
+                                     .dom_byte = way % 4 == 3,
+                                     .simd = levels[way % 4 % 3]};
+        struct slu_record_parser *p;
+        struct slu_record r;
+        char rec[256 + SLU_JSON_PADDING] = "";
+        assert_int_equal(slu_record_parser_new(&p, &cfg, NULL), SLU_OK);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            const struct slu_value *want[] = {&cases[i].a, &cases[i].b};
+            strcpy(rec, cases[i].rec);
+            assert_int_equal(slu_record_parse(p, (uint8_t *)rec, strlen(rec), &r, NULL),
+                             SLU_OK);
+            assert_int_equal(r.reject, SLU_REJECT_NONE);
+            for (unsigned k = 0; k < 2; k++) {
+                const struct slu_value *v = &r.any[2 * k];
+                assert_int_equal(v->type, want[k]->type);
+                assert_int_equal(v->len, want[k]->len);
+                assert_true(!v->len || !memcmp(v->string, want[k]->string, v->len));
+                assert_true(v->number == want[k]->number);
+                assert_int_equal(v->boolean, want[k]->boolean);
+            }
+            assert_int_equal(r.any[1].type, SLU_VALUE_STRING);
+            assert_int_equal(r.any[3].type, SLU_VALUE_NULL);
+            assert_true(way < 4 || r.any[4].type == cases[i].x);
+        }
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            snprintf(rec, sizeof rec, "{\"a\":%s,\"text\":\"t\"}", bad[i]);
+            assert_int_equal(slu_record_parse(p, (uint8_t *)rec, strlen(rec), &r, NULL),
+                             SLU_OK);
+            assert_int_equal(r.reject, SLU_REJECT_INVALID_JSON);
+        }
+        slu_record_parser_free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,7 +542,7 @@ int main(void)
         cmocka_unit_test(no_place),     cmocka_unit_test(rejects),
         cmocka_unit_test(values),       cmocka_unit_test(nesting),
         cmocka_unit_test(dotted),       cmocka_unit_test(dotted_halves_agree),
-        cmocka_unit_test(halves_agree),
+        cmocka_unit_test(halves_agree), cmocka_unit_test(any_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

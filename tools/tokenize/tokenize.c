@@ -79,6 +79,10 @@ static const struct cli_opt options[] = {
      "JSONL, Parquet: field with the record's score, a number, by which\n"
      "shuffle can sort; records may lack it",
      .result = true},
+    {"where", 0, CLI_STRING, AT(where), "EXPR",
+     "JSONL, Parquet: use only records of which EXPR is true, as\n"
+     "'lang == \"en\" and score >= 3'; tokenize(1) has the grammar",
+     .result = true},
     {"spans-field", 0, CLI_STRING, AT(field[SLU_FIELD_SPANS]), "NAME",
      "JSONL: field with the ranges of the text that are trained on,\n"
      "[[begin, end], ...] in characters; the stream gets masks",
@@ -160,6 +164,9 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout needs --holdout-output, and the other way round");
+    int rc = tokenize_check_filters(o, err);
+    if (rc)
+        return rc;
     if (o->rejects)
         o->on_error = ON_SKIP;
     if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
@@ -324,7 +331,7 @@ static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_b
 {
     int rc = SLU_OK;
     for (int i = 0; i < SLU_REJECT_N && !rc; i++)
-        if (s->rejected_by[i])
+        if (s->rejected_by[i] && !slu_reject_is_filter((enum slu_reject)i))
             rc = slu_buf_printf(b, NULL, json ? "%s\"%s\": %llu" : "%s%s %llu",
                                 b->len ? ", " : "", slu_reject_name((enum slu_reject)i),
                                 (unsigned long long)s->rejected_by[i]);
@@ -408,6 +415,7 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     cli_stat_u64(ctx, "input_bytes", s->input_byte);
     cli_stat_u64(ctx, "text_bytes", s->text_byte);
     cli_stat_u64(ctx, "rejected", s->rejected);
+    tokenize_report_filters(ctx, s);
     ctx->spill_bytes = s->spill_byte;
     if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
         cli_warn(ctx, "%llu record%s not taken (%s); %s%s",
@@ -464,6 +472,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
             1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || o->list_domains ||
                                                seg->domain != SLU_NO_DOMAIN)
                                         << SLU_FIELD_DOMAIN,
+        .where = o->where_expr,
         .seg = *seg,
         .bos = o->bos,
         .eos = !o->no_eos,
@@ -552,6 +561,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 static void release(void *opts)
 {
     slu_sources_release(&((struct tokenize_opts *)opts)->sources);
+    tokenize_release_filters(opts);
 }
 
 const struct slu_tool slu_tool = {

@@ -21,7 +21,8 @@ struct tokenize_opts {
     const char *files_from, *include, *exclude, *source_prefix;
     const char *source, *source_name; /* --source as given; its name */
     size_t source_ordinal;
-    const char *holdout_output, *rejects;
+    const char *holdout_output, *rejects, *where;
+    struct slu_expr *where_expr; /* compiled */
     double holdout, sample;
     uint64_t max_tokens;
     int format, special, on_error, on_missing;
@@ -57,6 +58,12 @@ SLU_MUST_USE int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int tokenize_check_fields(struct cli_ctx *ctx,
                                        const struct slu_ingest_stat *s,
                                        struct slu_err *err);
+/* Compiles --where. */
+SLU_MUST_USE int tokenize_check_filters(struct tokenize_opts *o, struct slu_err *err);
+/* Adds the counts of what the filters left out to --stats, and warns about fields that
+ * no record has. */
+void tokenize_report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
+void tokenize_release_filters(struct tokenize_opts *o);
 /* Adds the counts of documents with the fields to --stats. */
 void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 

@@ -1,0 +1,150 @@
+# shellcheck shell=bash disable=SC2154
+# tokenize_filters.sh - documents that filters leave out: --where against Python, in all formats and ways to read them, its
+# errors, and the books.
+
+have tokenize inspect || return 0
+
+# Records with fields of all types, some of them missing; every twentieth has a text beyond a MiB, which another parser
+# reads, and every third has an object, which a third one reads.
+"$PYTHON" - <<'P'
+import json, random
+rng = random.Random(7)
+with open("c.jsonl", "w") as f:
+    for i in range(300):
+        r = {"text": " ".join(rng.choice(["alpha", "beta", "caf\u00e9", "\u4e2d\u6587", "a\"b\\c\n"]) for _ in range(rng.randrange(1, 30))), "id": i}
+        for k, v in (("lang", rng.choice(["en", "de", "zh", None])), ("score", rng.choice([0, 1.5, 2, 2.5, -3e2])),
+                     ("ok", rng.choice([True, False])), ("url", rng.choice(["http://a.example/x", "https://b.example/", ""]))):
+            if rng.random() < 0.9:
+                r[k] = v
+        if i % 3 == 0:
+            r["m"] = {"k": rng.randrange(5), "s": {"t": rng.choice(["x", "y"])}}
+        if i % 20 == 0:
+            r["pad"] = "x" * 1100000
+        items = list(r.items())
+        rng.shuffle(items)
+        f.write(json.dumps(dict(items), ensure_ascii=rng.random() < 0.5) + "\n")
+P
+cat >want.py <<'P'
+import json, re, sys
+class Record(dict):
+    def __getitem__(self, k):
+        v = self
+        for part in k.split("."):
+            v = v.get(part) if isinstance(v, dict) else None
+        return v
+def matches(s, p): return re.search(p, s) is not None
+def startswith(s, p): return s.startswith(p)
+for line in open("c.jsonl"):
+    g = Record(json.loads(line))
+    if eval(sys.argv[1], {"r": g, "len": len, "matches": matches, "startswith": startswith}):
+        print(g["id"])
+P
+kept() { inspect --records "$1" | "$PYTHON" -c 'import json, sys
+for line in sys.stdin:
+    print(json.loads(line)["segments"][0]["id"])'; }
+n=0
+while IFS='%' read -r expr want; do
+    n=$((n + 1))
+    "$PYTHON" want.py "$want" >want
+    tokenize -q -t bytes --id-field id --where "$expr" --stats s.json -o x.tks c.jsonl
+    same "$expr" "$(cat want)" "$(kept x.tks)"
+    same "  the books have the others" "300 $((300 - $(wc -l <want)))" \
+        "$(json s.json 'str(d["documents"]["in"]) + " " + str(d["documents"]["dropped"].get("where", 0))')"
+done <<'W'
+lang == "en"%r["lang"] == "en"
+lang in ["en", "zh"] and score != null and score >= 1.5%r["lang"] in ["en", "zh"] and r["score"] is not None and r["score"] >= 1.5
+lang not in ['en', null] or ok == true%r["lang"] not in ["en", None] or r["ok"] is True
+not (score == 2 or score == null) and len(text) > 60%not (r["score"] == 2 or r["score"] is None) and len(r["text"]) > 60
+url != null and startswith(url, "https:")%r["url"] is not None and startswith(r["url"], "https:")
+text matches 'caf\x{e9} (alpha|beta)'%matches(r["text"], "caf\u00e9 (alpha|beta)")
+m.k != null and (m.k >= 3 and m.s.t == "x" or m.k == 0)%r["m.k"] is not None and (r["m.k"] >= 3 and r["m.s.t"] == "x" or r["m.k"] == 0)
+m.k != null and m.k < 2%r["m.k"] is not None and r["m.k"] < 2
+text > "b" and text <= "caf"%r["text"].encode() > b"b" and r["text"].encode() <= b"caf"
+id in [3, 17, 299] or id < 2%r["id"] in [3, 17, 299] or r["id"] < 2
+ok != null and ok and pad == null%r["ok"] is True and r["pad"] is None
+W
+same "all of them ran" 11 "$n"
+
+# The same bytes for any number of threads, any memory, and in parts; identities are those of the whole.
+where='lang in ["en", "zh"] and score != null and score >= 1.5'
+tokenize -q -t bytes --id-field id -o all.tks c.jsonl
+tokenize -q -t bytes --id-field id --where "$where" --stats s.json -o w.tks c.jsonl
+for o in "-T 1" "-T 3 -M 32M"; do
+    # shellcheck disable=SC2086 # words
+    tokenize -q -t bytes --id-field id --where "$where" $o -o v.tks c.jsonl
+    same "$o" "$(sha w.tks)" "$(sha v.tks)"
+done
+for i in 0 1 2; do
+    tokenize -q -t bytes --id-field id --where "$where" --part $i/3 --stats "s$i.json" -o "p$i.tks" c.jsonl
+done
+cat p0.tks p1.tks p2.tks >parts.tks
+same "parts" "$(inspect --json w.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["trace_checksum"])')" \
+    "$(inspect --json parts.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["trace_checksum"])')"
+same "the reports of parts add up" "$(json s.json 'd["documents"]["dropped"]["where"]')" \
+    "$(inspect --merge-stats s0.json s1.json s2.json | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["programs"][0]["documents"]["dropped"]["where"])')"
+inspect --records all.tks >all.txt
+inspect --records w.tks >w.txt
+same "documents keep source, number and tokens" ok "$("$PYTHON" -c 'import json
+key = lambda r: json.dumps([r["segments"], r["tokens"]])
+all = {key(json.loads(l)) for l in open("all.txt")}
+print("ok" if all >= {key(json.loads(l)) for l in open("w.txt")} else "no")')"
+inspect --json w.tks >w.json
+check "the stream says how it was made" grep -q -e '--where' w.json
+
+# --rejects has the records, with the reason.
+status "--rejects" 0 tokenize -t bytes --where "$where" --rejects r.jsonl --stats s.json -o x.tks c.jsonl
+same "  has what was left out" ok "$("$PYTHON" -c 'import base64, json
+lines = {json.loads(l)["id"]: l.rstrip("\n").encode() for l in open("c.jsonl")}
+rows = [json.loads(l) for l in open("r.jsonl")]
+kept = json.load(open("s.json"))["documents"]["out"]
+print("ok" if len(rows) == 300 - kept and all(r["reason"] == "where" and base64.b64decode(r["raw"]) in lines.values() for r in rows) else "no")')"
+empty "  which is no warning" "$(told err)"
+same "  nor a rejected record" "0 $(json s.json 'd["documents"]["dropped"]["where"]')" "$(json s.json 'str(d["rejected"]) + " " + str(d["filtered"])')"
+
+# Errors: of the expression, by column; of a record, by its line.
+status "a bad expression" 2 tokenize -t bytes --where 'lang = "en"' -o x.tks c.jsonl
+same "  is told by its column" "tokenize: --where: column 6: = is written ==" "$(cat err)"
+printf '%s\n' '{"text":"a","s":1}' '{"text":"b","s":"x"}' '{"text":"c"}' '{"text":"d","s":3}' '{"text":"e","s":null}' >t.jsonl
+status "a type that does not fit" 1 tokenize -t bytes --where 's > 1' -o x.tks t.jsonl
+check "  is told by line and column" grep -q '^tokenize: t.jsonl:2: .*column 1: "s" is a string, and < <= > >= compare it with a number' err
+check "  in one line" one_line err
+status "--on-error skip" 0 tokenize -t bytes --where 's > 1' --on-error skip --stats s.json -o x.tks t.jsonl
+same "  counts it" '{"unfit-field": 3, "where": 1} 3 1' "$(json s.json 'json.dumps(d["documents"]["dropped"], sort_keys=True) + " %d %d" % (d["rejected"], d["documents"]["out"])')"
+printf '{"text":"%s"}\n' "$(printf 'a%.0s' $(seq 40))!" >evil.jsonl
+status "a pattern without end" 1 tokenize -t bytes --where "text matches '(a+)+(a+)+\$'" -o x.tks evil.jsonl
+check "  is told by line" grep -q '^tokenize: evil.jsonl:1: .*column 6: matches gave up: match limit exceeded' err
+printf '{"text":"a","s":1,}\n' >bad.jsonl
+status "a record is checked before the filter" 1 tokenize -t bytes --where 's == 2' -o x.tks bad.jsonl
+echo text >t.txt
+status "a text has no fields" 1 tokenize -t bytes --where 's == 2' -o x.tks t.txt
+same "  says so" 'tokenize: t.txt: is text, which has no field "s"' "$(cat err)"
+status "a field that no record has" 0 tokenize -t bytes --where 'langg == "en"' -o x.tks c.jsonl
+same "  is a warning" 'tokenize: --where: no record has a field "langg"
+tokenize: the filters left all 300 documents out' "$(told err)"
+status "with --max-tokens" 0 tokenize -t bytes --where "$where" --max-tokens 1000 --rejects r.jsonl -o x.tks c.jsonl
+
+# Parquet has the same rows and answers.
+"$PYTHON" -c 'import json
+for l in open("c.jsonl"):
+    r = json.loads(l)
+    r.pop("pad", None)
+    s = r.get("score")
+    print(json.dumps(dict(r, m=r.get("m", {"k": None, "s": {"t": None}}), score=None if s is None else float(s))))' >rows.jsonl
+"$PYTHON" "$top/tests/cli/make_parquet.py" rows.parquet --rows 30 --pages 7 <rows.jsonl
+if ! tokenize -q -t bytes -o x.tks rows.parquet 2>err && grep -q 'has no Parquet' err; then
+    skip "Parquet: this build has none (make arrow)"
+    return 0
+fi
+while read -r expr; do
+    tokenize -q -t bytes --id-field id --where "$expr" -o want.tks rows.jsonl
+    kept want.tks >want
+    tokenize -q -t bytes --id-field id --where "$expr" -o x.tks rows.parquet
+    same "Parquet: $expr" "$(cat want)" "$(kept x.tks)"
+done <<'W'
+lang in ["en", "zh"] and score != null and score >= 1.5
+ok != null and ok and text matches 'caf\x{e9}'
+m.k != null and m.k >= 2 and m.s.t == "x"
+url == "" or id in [0, 299] or nothing == 3
+W
+status "Parquet: a type that does not fit" 1 tokenize -t bytes --where 'lang > 3' -o x.tks rows.parquet
+check "  is told by row" grep -q '^tokenize: rows.parquet: row [0-9]*: column 1: "lang" is ' err

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from ._base import Array, SluiceError, check_hash, map_file, need, wrong_size
-from .shards import FORMATS, Rows, Shard, open_documents, open_shard
+from .shards import FORMATS, Rows, Shards
 from .stream import MAGIC, Segments, StreamFile
 
 _BEGUN = (".journal.jsonl", ".parts.jsonl", "manifest.jsonl", "report.json", "segments")  # one is in every set
@@ -163,10 +163,10 @@ class ShardBucket(Bucket):
     length: int
     _owner: ShardSet
 
-    def __init__(self, owner: ShardSet, row: dict[str, Any], shards: list[Shard]) -> None:
+    def __init__(self, owner: ShardSet, row: dict[str, Any], shards: list[dict[str, Any]]) -> None:
         super().__init__(owner, row["name"], row["length"], row["ids"], row["sequences"])
         self._shards = shards
-        counts = np.array([s.n_seq for s in shards], np.int64)
+        counts = np.array([s["sequences"] for s in shards], np.int64)
         self._ends = np.cumsum(counts)
         if len(shards) != row["shards"] or int(counts.sum()) != self._n_seq:
             raise SluiceError(
@@ -186,7 +186,7 @@ class ShardBucket(Bucket):
         return k, i - int(self._ends[k - 1] if k else 0)
 
     def _rows(self, k: int) -> Rows:
-        return self._open.get(k) or self._owner._open_shard(self, k, self._shards[k])
+        return self._open.get(k) or self._owner._open_shard(self, k)
 
     def ids(self, i: int) -> Array:
         if not 0 <= i < self._n_seq:
@@ -203,7 +203,7 @@ class ShardBucket(Bucket):
         parts = []
         while a < b:
             k, j = self._place(a)
-            n = min(b - a, self._shards[k].n_seq - j)
+            n = min(b - a, self._shards[k]["sequences"] - j)
             parts.append(self._rows(k).block(j, j + n))
             a += n
         if len(parts) == 1:
@@ -300,12 +300,11 @@ class ShardSet(Set):
     def __init__(self, path: str, **options: Any) -> None:
         super().__init__(path, **options)
         self.path = path
-        self._index: str = options.get("index") or ""
         self._opened: deque[tuple[ShardBucket, int]] = deque()  # oldest first
         text = self._read("report.json")
         try:
             r = json.loads(text)
-            self._seal = str(r["xxh3_64"])
+            seal = str(r["xxh3_64"])
             manifest, t = r["manifest"], r["tokenizer"]
             self.report, self.format, self.label_tokens = r, r["format"], r["label_tokens"]
             self.checksum, self.vocab_size = r["checksum"], t["vocab_size"]
@@ -315,10 +314,11 @@ class ShardSet(Set):
             rows = sorted(r["buckets"], key=lambda b: int(b["length"]))
             if whole:
                 rows = [{**whole, "name": "documents", "length": None, "ids": 0, "sequences": r["sequences"]}]
-            check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self._seal, f"{path}/report.json")
+            check_hash(text[: text.rindex(b',\n  "xxh3_64"')], seal, f"{path}/report.json")
         except (ValueError, KeyError, TypeError) as e:
             raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
         self.masks = "mask_checksum" in self.report
+        self._shards = Shards(self.format, path, self.dtype, options.get("index"), seal)
         if self.format not in FORMATS:
             raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
         lines = self._read("manifest.jsonl")
@@ -345,34 +345,28 @@ class ShardSet(Set):
             raise SluiceError(f"{self.path}/{name}: cannot be read: {e.strerror}") from e
 
     def _make_buckets(self, rows: list[dict[str, Any]]) -> list[ShardBucket]:
-        shards: dict[str, list[Shard]] = {}
+        """From the files of the manifest, each of which must be there."""
+        shards: dict[str, list[dict[str, Any]]] = {}
         there: dict[str, set[str]] = {}
-        self._sizes: dict[str, int] = {}
         for f in self._files:
-            name = f["file"]
-            folder, _, base = name.rpartition("/")
+            folder, _, base = f["file"].rpartition("/")
             if folder not in there:
                 where = os.path.join(self.path, folder)
                 there[folder] = set(os.listdir(where)) if os.path.isdir(where) else set()
             if base not in there[folder]:
                 raise SluiceError(
-                    f"{self.path}/{name}: is missing; the set is incomplete: copy it again, or make it again"
+                    f"{self.path}/{f['file']}: is missing; the set is incomplete: copy it again, or make it again"
                 )
-            self._sizes[name] = f["bytes"]
-            if "shard" in f and name.endswith(FORMATS[self.format]):
+            if "shard" in f and base.endswith(FORMATS[self.format]):
                 of_bucket = shards.setdefault(folder, [])
                 if f["shard"] != len(of_bucket):
-                    raise SluiceError(f"{self.path}/manifest.jsonl: {name} is not shard {len(of_bucket)}")
-                of_bucket.append(Shard(name, f["bytes"], f["xxh3_64"], f["sequences"]))
+                    raise SluiceError(f"{self.path}/manifest.jsonl: {f['file']} is not shard {len(of_bucket)}")
+                of_bucket.append(f)
         return [ShardBucket(self, r, shards.get(r["name"], [])) for r in rows]
 
-    def _open_shard(self, bucket: ShardBucket, k: int, shard: Shard) -> Rows:
-        if not bucket.n_ids:
-            first = int(bucket._ends[k]) - shard.n_seq
-            lengths = self._stream(bucket.name).lengths(first, first + shard.n_seq)
-            rows = open_documents(self.path, shard, self.dtype, lengths)
-        else:
-            rows = open_shard(self.format, self.path, shard, self.dtype, bucket.n_ids, self._index, self._seal)
+    def _open_shard(self, bucket: ShardBucket, k: int) -> Rows:
+        file, lengths = bucket._shards[k], bucket.n_ids or self._lengths(bucket, k)
+        rows = self._shards.open(file, lengths)
         with self._lock:
             bucket._open[k] = rows
             self._opened.append((bucket, k))
@@ -381,11 +375,17 @@ class ShardSet(Set):
                 of._open.pop(oldest, None)
         return rows
 
+    def _lengths(self, bucket: ShardBucket, k: int) -> Array:
+        """Of the documents of a shard."""
+        end = int(bucket._ends[k])
+        return self._stream(bucket.name).lengths(end - bucket._shards[k]["sequences"], end)
+
     def _stream(self, name: str) -> StreamFile:
         f = self._streams.get(name)
         if f is None:
             file = f"segments/{name}.tks"
-            f = StreamFile(os.path.join(self.path, file), self._sizes.get(file))
+            size = next((m["bytes"] for m in reversed(self._files) if m["file"] == file), None)
+            f = StreamFile(os.path.join(self.path, file), size)
             if len(f) != len(self._by_key[name]):
                 raise SluiceError(
                     f"{self.path}/{file}: has {len(f)} sequences, the shards {len(self._by_key[name])}; "

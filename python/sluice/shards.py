@@ -13,7 +13,8 @@ import io
 import os
 import tarfile
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -32,19 +33,8 @@ FORMATS = {
 }
 
 
-@dataclass
-class Shard:
-    """A file of a set and what manifest.jsonl says of it."""
-
-    file: str
-    n_byte: int
-    hash: str
-    n_seq: int
-    checked: bool = False  # ids that were kept for it are as they were written
-
-
 class Rows:
-    """A shard's sequences: each is `n` ids at array[at[i]], or at array[i] where at is None."""
+    """A shard's sequences: sequence i is array[at[i]], or array[i] where at is None."""
 
     def __init__(self, array: Array, at: Array | None = None) -> None:
         self._array, self._at = array, at
@@ -60,15 +50,19 @@ class Rows:
 
 
 class Documents(Rows):
-    """A shard of whole documents: sequence i is array[begin[i] : begin[i + 1]]."""
+    """A shard of whole documents: document i has the ids of bytes begin[i] to begin[i] + size[i]."""
 
-    def __init__(self, array: Array, begin: Array) -> None:
-        super().__init__(array)
-        self._begin = begin
+    def __init__(self, data: Array, dtype: np.dtype[np.unsignedinteger], begin: Array, size: Array) -> None:
+        super().__init__(data)
+        self._dtype, self._begin, self._size = dtype, begin, size
 
     def row(self, i: int) -> Array:
-        out: Array = self._array[self._begin[i] : self._begin[i + 1]]
+        out: Array = self._array[self._begin[i] : self._begin[i] + self._size[i]].view(self._dtype)
         return out
+
+    def block(self, a: int, b: int) -> Array:
+        """Documents a to b, one behind another."""
+        return np.concatenate([np.zeros(0, self._dtype), *(self.row(i) for i in range(a, b))])
 
 
 def _damaged(path: str, what: str) -> SluiceError:
@@ -85,37 +79,36 @@ def _offsets(data: Array, n_seq: int, path: str) -> Array:
     return at
 
 
-def _fixed(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
-    if len(data) != n_seq * n_ids * dtype.itemsize:
-        raise _damaged(path, f"its ids are not those of {n_seq} sequences of {n_ids}")
-    return Rows(data.view(dtype).reshape(n_seq, n_ids))
+def _rows(
+    kind: str, data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, lengths: int | Array, path: str
+) -> Rows:
+    """The sequences in a shard's bytes; `lengths` in ids, one for all or one for each."""
+    size = lengths * dtype.itemsize
+    if kind in ("mds", "litdata"):
+        at = _offsets(data, n_seq, path)
+        room = np.diff(at)
+        if kind == "mds":  # the size of seq_lengths, with masks a byte of mask an id, seq_lengths, and the ids
+            begin, wrong = at[1:] - size, room < size
+        else:  # the ids; with masks the sizes of ids and mask (u32), both, and a byte of mask an id
+            begin = at[:-1] + np.where(room == size, 0, 8)
+            wrong = (room != size) & (room != 8 + size + lengths)
+        if wrong.any():
+            raise _damaged(path, f"sequence {int(wrong.argmax())} is not as long as its ids")
+        if isinstance(size, np.ndarray):
+            return Documents(data, dtype, begin, size)
+        if (room != size).any():
+            every = len(data) - size + 1  # places at which ids could begin
+            return Rows(np.ndarray((every, lengths), dtype, data.data, 0, (1, dtype.itemsize)), begin)
+        data = data[at[0] :]
+    total = int(size.sum()) if isinstance(size, np.ndarray) else n_seq * size
+    if len(data) != total:
+        raise _damaged(path, f"it has {len(data)} bytes where the ids of its {n_seq} sequences have {total}")
+    if isinstance(size, np.ndarray):
+        return Documents(data, dtype, np.cumsum(size) - size, size)
+    return Rows(data.view(dtype).reshape(n_seq, lengths))
 
 
-def _items(data: Array, at: Array, dtype: np.dtype[np.unsignedinteger], n_ids: int) -> Rows:
-    """Rows of ids that begin at these bytes."""
-    if not len(at):
-        return Rows(np.zeros((0, n_ids), dtype))
-    every = len(data) - n_ids * dtype.itemsize + 1  # places at which ids could begin
-    return Rows(np.ndarray((every, n_ids), dtype, data.data, 0, (1, dtype.itemsize)), at)
-
-
-def _litdata(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
-    """An item is its ids; with masks the sizes of ids and mask (u32), both, and a byte of mask an id."""
-    at, size = _offsets(data, n_seq, path), n_ids * dtype.itemsize
-    if (np.diff(at) != 8 + size + n_ids).any():
-        return _fixed(data[at[0] :], dtype, n_seq, n_ids, path)
-    return _items(data, at[:-1] + 8, dtype, n_ids)
-
-
-def _mds(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
-    """A sample is the size of seq_lengths, with masks a byte of mask an id, seq_lengths, and the ids at its end."""
-    at, size = _offsets(data, n_seq, path), n_ids * dtype.itemsize
-    if (np.diff(at) < size).any():
-        raise _damaged(path, "a sample is shorter than its ids")
-    return _items(data, at[1:] - size, dtype, n_ids)
-
-
-def _wds(data: Array, n_seq: int, n_ids: int, path: str) -> Array:
+def _wds(data: Array, n_seq: int, path: str) -> Array:
     texts = []
     try:
         with tarfile.open(fileobj=io.BytesIO(data.tobytes())) as tar:
@@ -128,39 +121,19 @@ def _wds(data: Array, n_seq: int, n_ids: int, path: str) -> Array:
                     raise _damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
     except (tarfile.TarError, OSError, EOFError) as e:
         raise _damaged(path, str(e)) from e
+    if len(texts) != n_seq:
+        raise _damaged(path, f"it has {len(texts)} sequences where {n_seq} must be")
     joined = b",".join(t.strip()[1:-1] for t in texts).decode("ascii", "replace")
     ids: Array = np.fromstring(joined, dtype=np.int64, sep=",")
-    if len(texts) != n_seq or len(ids) != n_seq * n_ids:
-        raise _damaged(path, f"its ids are not those of {n_seq} sequences of {n_ids}")
     return ids
 
 
-def _parquet(path: str, n_seq: int, n_ids: int) -> Array:
+def _parquet(path: str, n_seq: int) -> Array:
     table = need("pyarrow.parquet", f"{path}: a Parquet file").read_table(path, columns=["input_ids"])
+    if table.num_rows != n_seq:
+        raise _damaged(path, f"it has {table.num_rows} rows where {n_seq} must be")
     parts = [c.flatten().to_numpy(zero_copy_only=False) for c in table["input_ids"].chunks]
-    ids: Array = np.concatenate(parts or [np.zeros(0, np.int32)])
-    if table.num_rows != n_seq or len(ids) != n_seq * n_ids:
-        raise _damaged(path, f"its ids are not those of {n_seq} sequences of {n_ids}")
-    return ids
-
-
-def _cache() -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(os.environ.get("SLUICE_CACHE_DIR") or os.path.join(home, "sluice"), "ids")
-
-
-def _kept(path: str, n_byte: int, s: Shard) -> Array | None:
-    """The bytes of ids in a file that _keep wrote; None if it is missing, or not as it was written."""
-    if not os.path.exists(path):
-        return None
-    data = map_file(path)
-    if len(data) != n_byte + 16:
-        return None
-    hash = None if s.checked else xxh3(data[:-16])
-    if hash is not None and data[-16:].tobytes() != hash.encode():
-        return None
-    s.checked = True
-    return data[:n_byte]
+    return np.concatenate([np.zeros(0, np.int32), *parts])
 
 
 def _keep(path: str, ids: Array) -> None:
@@ -177,50 +150,68 @@ def _keep(path: str, ids: Array) -> None:
         raise
 
 
-def open_documents(root: str, s: Shard, dtype: np.dtype[np.unsignedinteger], lengths: Array) -> Rows:
-    """The documents of a shard, which are as long as the segments say."""
-    path, begin = os.path.join(root, s.file), np.concatenate([[0], np.cumsum(lengths)])
-    data = map_file(path, s.n_byte)
-    if len(data) != begin[-1] * dtype.itemsize:
-        raise _damaged(path, f"its {len(data)} bytes are not the {begin[-1]} ids of its documents")
-    return Documents(data.view(dtype), begin)
+@dataclass
+class Shards:
+    """Opens the shards of a set: files as manifest.jsonl describes them."""
 
+    kind: str
+    root: str
+    dtype: np.dtype[np.unsignedinteger]
+    index: str | None  # folder for ids that cannot be mapped; None: one is chosen
+    key: str  # checksum of the report
+    checked: set[str] = field(default_factory=set)  # files of ids that are as they were written
 
-def open_shard(
-    kind: str, root: str, s: Shard, dtype: np.dtype[np.unsignedinteger], n_ids: int, index: str, key: str
-) -> Rows:
-    """The rows of a shard. `index` is the folder for what cannot be mapped, "" to choose one."""
-    path = os.path.join(root, s.file)
-    layout = {"mds": _mds, "litdata": _litdata}.get(kind, _fixed)
-    packed = path.endswith((".zstd", ".zstd.bin"))
-    if kind not in ("wds", "parquet", "megatron-sft") and not packed:
-        return layout(map_file(path, s.n_byte), dtype, s.n_seq, n_ids, path)
-    n_byte = s.n_seq * n_ids * dtype.itemsize
-    name = os.path.join(key, f"{s.file.replace('/', '-')}.{s.hash}.ids")
-    places = [os.path.join(p, name) for p in ([index] if index else [os.path.join(root, ".sluice-ids"), _cache()])]
-    for kept in places:
-        ids = _kept(kept, n_byte, s)
-        if ids is not None:
-            return _fixed(ids, dtype, s.n_seq, n_ids, kept)
-    data = map_file(path, s.n_byte)
-    check_hash(data, s.hash, path)
-    if packed:
-        raw = np.frombuffer(unzstd(data.tobytes(), None, path), np.uint8)
-        ids = layout(raw, dtype, s.n_seq, n_ids, path).block(0, s.n_seq)
-    elif kind == "wds":
-        ids = _wds(data, s.n_seq, n_ids, path)
-    else:
-        ids = _parquet(path, s.n_seq, n_ids)
-    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(dtype).max:
-        raise _damaged(path, "an id past the vocabulary")
-    ids, error = np.ascontiguousarray(ids, dtype), OSError()
-    for kept in places:
-        try:
-            _keep(kept, ids)
-            return _fixed(map_file(kept)[:n_byte], dtype, s.n_seq, n_ids, kept)
-        except OSError as e:
-            error = e
-    raise SluiceError(
-        f"{places[-1]}: cannot be written: {error}; ids of shards that cannot be mapped are kept there: "
-        "sluice.open(..., index=FOLDER), or set SLUICE_CACHE_DIR to a folder with room for them"
-    )
+    def open(self, file: dict[str, Any], lengths: int | Array) -> Rows:
+        """The sequences of a shard; `lengths` in ids, one for all or one for each."""
+        path, n_seq = os.path.join(self.root, file["file"]), file["sequences"]
+        packed = path.endswith((".zstd", ".zstd.bin"))
+        if self.kind not in ("wds", "parquet", "megatron-sft") and not packed:
+            return _rows(self.kind, map_file(path, file["bytes"]), self.dtype, n_seq, lengths, path)
+        n_byte = (int(lengths.sum()) if isinstance(lengths, np.ndarray) else n_seq * lengths) * self.dtype.itemsize
+        places = self._places(f"{file['file'].replace('/', '-')}.{file['xxh3_64']}.ids")
+        for kept in places:
+            data = self._kept(kept, n_byte)
+            if data is not None:
+                return _rows("", data, self.dtype, n_seq, lengths, kept)
+        data = map_file(path, file["bytes"])
+        check_hash(data, file["xxh3_64"], path)
+        if packed:
+            data = np.frombuffer(unzstd(data.tobytes(), None, path), np.uint8)
+            ids = _rows(self.kind, data, self.dtype, n_seq, lengths, path).block(0, n_seq)
+        else:
+            ids = _wds(data, n_seq, path) if self.kind == "wds" else _parquet(path, n_seq)
+        if ids.size * self.dtype.itemsize != n_byte:
+            raise _damaged(path, f"it has {ids.size} ids where {n_byte // self.dtype.itemsize} must be")
+        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(self.dtype).max:
+            raise _damaged(path, "an id past the vocabulary")
+        error = OSError()
+        for kept in places:
+            try:
+                _keep(kept, np.ascontiguousarray(ids, self.dtype))
+                return _rows("", map_file(kept)[:n_byte], self.dtype, n_seq, lengths, kept)
+            except OSError as e:
+                error = e
+        raise SluiceError(
+            f"{places[-1]}: cannot be written: {error}; ids of shards that cannot be mapped are kept there: "
+            "sluice.open(..., index=FOLDER), or set SLUICE_CACHE_DIR to a folder with room for them"
+        )
+
+    def _places(self, name: str) -> list[str]:
+        """Where ids may be kept, best first."""
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        cache = os.path.join(os.environ.get("SLUICE_CACHE_DIR") or os.path.join(home, "sluice"), "ids")
+        folders = [self.index] if self.index else [os.path.join(self.root, ".sluice-ids"), cache]
+        return [os.path.join(folder, self.key, name) for folder in folders]
+
+    def _kept(self, path: str, n_byte: int) -> Array | None:
+        """The bytes of ids in a file that _keep wrote; None if it is missing, or not as it was written."""
+        if not os.path.exists(path):
+            return None
+        data = map_file(path)
+        if len(data) != n_byte + 16:
+            return None
+        hash = None if path in self.checked else xxh3(data[:-16])
+        if hash is not None and data[-16:].tobytes() != hash.encode():
+            return None
+        self.checked.add(path)
+        return data[:n_byte]

@@ -127,7 +127,7 @@ def test_documents() -> None:
             sluice.Loader(data, batch_tokens=1024)
         with refused(where, "not of one length"):
             documents.block(0, 2)
-    shard = documents._shards[1].file
+    shard = documents._shards[1]["file"]
     flip(os.path.join(where, shard), 0.5)
     with refused(shard):
         sluice.open(where, verify=True)
@@ -252,7 +252,7 @@ def test_damaged() -> None:
             with refused(where, file):
                 sluice.open(where, verify=True)
         where = copy_of(name)
-        k = sluice.open(where)[64]._shards[1].file
+        k = sluice.open(where)[64]._shards[1]["file"]
         flip(os.path.join(where, k), 0.5)
         with refused(k):
             sluice.open(where, verify=True)
@@ -264,13 +264,13 @@ def test_damaged() -> None:
             assert data[64].ids(20) is not None
     for name in ("olmo", "ds", "megatron", "mds", "litdata", "wds"):
         where = copy_of(name)
-        k = os.path.join(where, sluice.open(where)[64]._shards[1].file)
+        k = os.path.join(where, sluice.open(where)[64]._shards[1]["file"])
         os.truncate(k, os.path.getsize(k) - 4)
         with refused(k, "bytes", "were written"):
             sluice.open(where, index=TMP_INDEX)[64].ids(60)
     for name, at in (("mds", 8), ("litdata", 0)):
         where = copy_of(name)
-        k = os.path.join(where, sluice.open(where)[64]._shards[0].file)
+        k = os.path.join(where, sluice.open(where)[64]._shards[0]["file"])
         with open(k, "r+b") as f:
             f.seek(at)
             f.write(struct.pack("<I", 1 << 31))

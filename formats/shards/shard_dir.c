@@ -158,8 +158,9 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
 
 int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
 {
-    const char *made = exists_in(dir, "stream") ? "stream is the parts in" : "set is";
-    const char *where = exists_in(dir, "stream") ? "stream" : "shards";
+    const bool stream = exists_in(dir, "stream");
+    const char *made = stream ? "stream is in the files" : "set is";
+    const char *where = stream ? "stream/*.tks" : "shards";
     return exists_in(dir, "state/made-by")
                ? slu_fail(err, SLU_E_FORMAT,
                           "%s: is a folder of sluice-batch; its %s %s/%s, and "

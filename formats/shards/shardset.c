@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,27 @@ static void read_documents(struct slu_shardset *s)
     s->n_bucket = 1;
 }
 
+/* Fails; a folder of streams, as a batch of programs makes one, is named. */
+static int not_a_set(const char *dir, struct slu_err *err)
+{
+    const struct dirent *e;
+    DIR *d = opendir(dir);
+    bool streams = false;
+    while (d && !streams && (e = readdir(d))) {
+        size_t n = strlen(e->d_name);
+        streams = n > 4 && !strcmp(e->d_name + n - 4, ".tks");
+    }
+    if (d)
+        closedir(d);
+    return streams ? slu_fail(err, SLU_E_FORMAT,
+                              "%s: a folder of streams; name the files in it: %s/*.tks",
+                              dir, dir)
+                   : slu_fail(err, SLU_E_FORMAT,
+                              "%s: a folder, and not a set of shards, which has a "
+                              "report.json; name a set, or a stream",
+                              dir);
+}
+
 static int read_report(struct slu_shardset *s, struct slu_err *err)
 {
     char path[PATH_MAX];
@@ -89,10 +111,7 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     if (stat(path, &st))
         return slu_shard_dir_begun(s->dir)
                    ? slu_shardset_incomplete(s, "there is no report.json", err)
-                   : slu_fail(err, SLU_E_FORMAT,
-                              "%s: a folder, and not a set of shards, which has a "
-                              "report.json; name a set, or a stream",
-                              s->dir);
+                   : not_a_set(s->dir, err);
     rc = slu_json_load(&s->report, path, err);
     if (rc)
         return rc;

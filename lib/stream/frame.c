@@ -50,6 +50,13 @@ static const struct {
      "that it was made for"},
     {"SLUNEAR", /* lib/flow/workfile.h */
      "this is an index or a work file, not a token stream; name the stream"},
+    {"{\n  \"program\": \"shuffle\",\n  \"format\": ",
+     "this is the report of a set, not a token stream; 'inspect FOLDER' reads the set"},
+    {"{\n  \"program\": ", /* tools/cli/report.c, cli_manifest.c */
+     "this is a report, not a token stream; 'inspect --merge-stats FILE' reads it"},
+    {"{\"programs\": [", "this is a merged report, not a token stream; 'inspect "
+                         "--merge-stats --table FILE' "
+                         "reads it"},
     {"PAR1", "this is a Parquet file, not a token stream; tokenize makes one of it"},
     {"\x28\xB5\x2F\xFD",
      "this is compressed with zstd, and a stream is not compressed as a file; if it is "

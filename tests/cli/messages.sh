@@ -54,6 +54,12 @@ head -c 300 /dev/zero >zeros
 dedup -q --ngrams --save-index items.idx -o x.tks two.tks
 dedup -q --save-index earlier.idx -o x.tks two.tks
 rm x.tks
+tokenize -q -t bytes --manifest --stats r.json two.jsonl -o m.tks
+inspect --merge-stats r.json >merged.json
+refused "a report" 1 "this is a report, not a token stream; 'inspect --merge-stats FILE' reads it" inspect r.json
+refused "a manifest" 1 "this is a report, not a token stream; 'inspect --merge-stats FILE' reads it" inspect m.tks.manifest.json
+refused "a merged report" 1 "this is a merged report, not a token stream; 'inspect --merge-stats --table FILE' reads it" inspect merged.json
+refused "a set's report" 1 "this is the report of a set, not a token stream; 'inspect FOLDER' reads the set" inspect set/report.json
 refused "an index" 1 "this is an index or a work file, not a token stream" inspect items.idx
 for f in two.tks two.jsonl; do
     for m in "" --near --exact; do
@@ -85,13 +91,16 @@ done
 # Folders.
 mkdir empty folder folder/state
 refused "a folder" 1 "not a set of shards, which has a report.json; name a set, or a stream" inspect empty
+mkdir streams
+cp two.tks streams/0.tks
+refused "a folder of streams" 1 "streams: a folder of streams; name the files in it: streams/*.tks" inspect streams
 echo 'sluice-batch 1: made this folder' >folder/state/made-by
 echo '{}' >folder/report.json
 for p in inspect schedule; do
     refused "$p: a folder of sluice-batch" 1 "its set is folder/shards, and 'sluice-batch status folder'" $p folder
 done
 mkdir folder/stream
-refused "  one whose recipe has no --format" 1 "its stream is the parts in folder/stream, and 'sluice-batch" inspect folder
+refused "  one whose recipe has no --format" 1 "its stream is in the files folder/stream/*.tks, and 'sluice-batch" inspect folder
 echo '{"content": "a"}' >content.jsonl
 refused "texts under another name" 1 "--field text: none of 1 document has a text there; name a field that they have" \
     tokenize -t bytes --on-error skip content.jsonl -o x.tks

@@ -49,6 +49,13 @@ raise SystemExit(any(abs(s["share"] - want[s["name"]]) > 1e-4 for s in d["mix"][
                  max(s["epochs"] for s in d["mix"]["sources"]) < 0.9999)
 PY
 
+# A share that is less than a sequence is named: nothing of that domain is in the mix.
+status "a small share" 0 shuffle --mix web=0.5,code=0.5,math=0.000001 --seed 4 -o small.tks all.tks
+check "  is named" grep -q '^shuffle: --mix math: its share, [0-9]* tokens*, is less than a sequence, so none of it is taken; give it' err
+check "  and no other" shell '! grep -q "web: its share\|code: its share" err'
+status "  with -q" 0 shuffle -q --mix web=0.5,code=0.5,math=0.000001 --seed 4 -o small.tks all.tks
+empty "  it is not" "$(cat err)"
+
 # Shards: the same sequences, the order within each bucket that of the stream, period after period.
 by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
 d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]

@@ -140,3 +140,10 @@ same "  and a warning says so" "$(unused "--exclude 'data'")" "$(told err)"
 same "a glob of two that takes nothing" "one" "$(of_clone --include '*.jsonl,dta/*')"
 same "  and a warning" "$(unused "--include 'dta/*'")" "$(told err)"
 status "globs that leave nothing" 2 tokenize -t bytes --exclude '*' clone -o x.tks
+check "  are named" grep -qF "clone: no file in this folder is left without those that match '*'; give --exclude other globs" err
+status "globs that take nothing" 2 tokenize -t bytes --include '*.txt' --exclude '*' clone -o x.tks
+check "  are named" grep -qF "clone: no file in this folder matches '*.txt'; give --include other globs, or leave it out" err
+mkdir second
+cp clone/README.md second/
+status "  in a second folder" 2 tokenize -t bytes --include '*.jsonl' clone second -o x.tks
+check "  which is named" grep -qF "second: no file in this folder matches '*.jsonl'" err

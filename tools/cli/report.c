@@ -188,6 +188,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_DEVICE] = "use --device cpu",
     [SLU_ADVISE_DS_STDIN] = "or pipe its ids with --input-format npy",
     [SLU_ADVISE_EOS_ID] = "name the id that ends each document with --eos-id N",
+    [SLU_ADVISE_EXCLUDE] = "give --exclude other globs, or leave it out",
     [SLU_ADVISE_FIELD_DOMAIN] =
         "name another field with --domain-field, give such records a domain with "
         "--domain-default, or go on without them with --on-error skip",
@@ -202,6 +203,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_IDS] =
         "leave out --eos-id, --vocab-size and --column, or say what the file is with "
         "--input-format or --token-bytes",
+    [SLU_ADVISE_INCLUDE] = "give --include other globs, or leave it out",
     [SLU_ADVISE_INDEX] =
         "make one of the other texts' stream with 'dedup --save-index FILE', with "
         "--ngrams for test items, and with --near or --exact for earlier data",

@@ -258,6 +258,26 @@ static int put_period(const struct slu_count *period, unsigned n_period,
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
+/* Names the sources of which nothing is taken although they have a share. */
+static void warn_of_none(const struct shuffle_mix *m, const struct slu_mixer *x)
+{
+    for (unsigned s = 0; s < m->mix.n_source; s++) {
+        const struct slu_mix_source *of = &m->mix.source[s];
+        uint64_t target = 0, taken = 0, weight = 0;
+        for (unsigned p = 0; p < m->mix.n_period; p++) {
+            target += slu_mixer_planned(x)->target[s][p];
+            taken += slu_mixer_gave(x, s)->taken[p].sequences;
+            weight |= of->weight[p];
+        }
+        if (weight && !taken)
+            cli_warn(m->ctx,
+                     "--mix %s: its share, %llu token%s, is less than a sequence, so "
+                     "none of it is "
+                     "taken; give it a larger share, or mix more tokens",
+                     of->name, (unsigned long long)target, slu_plural(target));
+    }
+}
+
 int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
                        const struct slu_count *period, const struct slu_header *h,
                        char **json, struct slu_err *err)
@@ -267,6 +287,7 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
     *json = NULL;
     if (!x)
         return SLU_OK;
+    warn_of_none(m, x);
     for (unsigned s = 0; s < m->mix.n_source; s++)
         for (unsigned k = 0; k < m->mix.n_period; k++)
             all += slu_mixer_gave(x, s)->taken[k].tokens;

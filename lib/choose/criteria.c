@@ -68,7 +68,7 @@ static int differ(const struct slu_seg *a, const char *what, struct slu_err *err
     return slu_fail(
         err, SLU_E_MISMATCH,
         "source %llu, document %llu: stands in one sequence with a document "
-        "of another %s; choose from documents or pieces, before they are "
+        "of another %s; read documents or pieces, before they are "
         "packed",
         (unsigned long long)a->source, (unsigned long long)a->document, what);
 }
@@ -83,18 +83,6 @@ static const struct slu_seg *first_of(const struct slu_batch *b,
         if (s[i].source != SLU_PADDING)
             return &s[i];
     return NULL;
-}
-
-int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q, uint32_t *domain,
-                   struct slu_err *err)
-{
-    const struct slu_seg *first = first_of(b, q), *s = &b->seg[q->seg_off];
-
-    *domain = first ? first->domain : SLU_NO_DOMAIN;
-    for (uint64_t i = 0; i < q->n_seg; i++)
-        if (s[i].source != SLU_PADDING && s[i].domain != *domain)
-            return differ(&s[i], "domain", err);
-    return SLU_OK;
 }
 
 /* SLU_E_MISMATCH if the sequence has several sources; by_document: or documents. */

@@ -19,6 +19,7 @@
 #include "idset.h"
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
+#include "lib/stream/groups.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS
@@ -71,9 +72,6 @@ SLU_MUST_USE int slu_criteria_new(struct slu_criteria **c,
 SLU_MUST_USE int slu_criteria_ask(struct slu_criteria *c, const struct slu_batch *b,
                                   const struct slu_seq *q, enum slu_why *why,
                                   struct slu_err *err);
-/* The domain of the sequence's documents; SLU_E_MISMATCH if these differ. */
-SLU_MUST_USE int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q,
-                                uint32_t *domain, struct slu_err *err);
 /* NULL is legal. */
 void slu_criteria_free(struct slu_criteria *c);
 

@@ -31,9 +31,7 @@ static void put_raw(struct slu_svg *s, const char *text)
         s->rc = slu_buf_append(s->out, text, strlen(text), s->err);
 }
 
-/* Appends text from outside: escaped, in one line, cut to `most` characters. Invalid
- * UTF-8 and characters that XML forbids become U+FFFD. */
-static void put_text(struct slu_svg *s, const char *text, size_t most)
+void slu_svg_text(struct slu_svg *s, const char *text, size_t most)
 {
     const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
     for (size_t i = 0; p < end; i++) {
@@ -70,7 +68,7 @@ void slu_svg_begin(struct slu_svg *s, const char *id, unsigned height,
                 "role=\"img\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
                 "aria-labelledby=\"%s-title %s-desc\">\n<title id=\"%s-title\">",
                 SLU_SVG_WIDTH, height, SLU_SVG_WIDTH, height, id, id, id);
-    put_text(s, title, 200);
+    slu_svg_text(s, title, 200);
     slu_svg_put(s, "</title>\n<desc id=\"%s-desc\">", id);
 }
 
@@ -106,12 +104,12 @@ void slu_svg_end_desc(struct slu_svg *s, const char *extra, const char *dark_ext
     slu_svg_put(s, "}\n");
     slu_svg_put(s, "</style>\n<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n"
                    "<text class=\"h\" x=\"24\" y=\"36\">");
-    put_text(s, title, 80);
+    slu_svg_text(s, title, 80);
     slu_svg_put(s, "</text>\n");
     if (note && *note) {
         /* At 12 px a character of a wide font takes 7 px: more would pass the edge. */
         slu_svg_put(s, "<text class=\"m\" x=\"24\" y=\"56\">");
-        put_text(s, note, (SLU_SVG_WIDTH - 2 * 24) / 7);
+        slu_svg_text(s, note, (SLU_SVG_WIDTH - 2 * 24) / 7);
         slu_svg_put(s, "</text>\n");
     }
 }

@@ -13,6 +13,10 @@ struct slu_svg {
 
 void slu_svg_put(struct slu_svg *s, const char *fmt, ...) SLU_PRINTF(2, 3);
 
+/* Appends text from outside: escaped, in one line, cut to `most` characters. Invalid
+ * UTF-8 and characters that XML forbids become U+FFFD. */
+void slu_svg_text(struct slu_svg *s, const char *text, size_t most);
+
 enum { SLU_SVG_WIDTH = 880, SLU_SVG_LEFT = 76, SLU_SVG_RIGHT = 24 };
 
 /* Write <svg> with title, description, style and background, then the heading. The

@@ -68,7 +68,7 @@ decompose -q --min 8 --max 32 t.tks -o d.tks
 choose -q --length 8..8 d.tks -o eight.tks
 same "pieces by length" "$(inspect --records d.tks | grep -c '"length":8,')" "$(inspect --records eight.tks | grep -c .)"
 pack -q --length 64 --mix-domains d.tks -o p.tks
-says "packed sequences have no domain" 1 "of another domain; choose from documents or pieces" choose --domain a p.tks -o x.tks
+says "packed sequences have no domain" 1 "of another domain; read documents or pieces" choose --domain a p.tks -o x.tks
 says "nor ids" 1 "of another id" choose --ids ids p.tks -o x.tks
 says "nor the best of a domain" 1 "of another domain" choose --top 10% --per domain p.tks -o x.tks
 status "but a length" 0 choose --length 64.. p.tks -o x.tks

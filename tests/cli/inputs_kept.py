@@ -38,7 +38,7 @@ INPUTS = {
 # Values that are no file's name.
 VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window --band-cap --bands
 --batch-tokens --buckets --by --column --compress --curriculum --cycles --device --domain --domain-default --domain-field
---domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --holdout
+--domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --groups --holdout
 --id-field --include --input-format --keep --last --length --license --long --max --max-epochs --max-length
 --max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by
 --mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on-error --on-missing

@@ -10,6 +10,7 @@
 
 struct inspect_opts {
     bool json, text, jsonl, histogram, verify, merge_stats, table;
+    int groups; /* -1: not given; 0: domain */
     const char *svg, *title;
     struct slu_device device; /* kept here, so that the report can name it */
     uint64_t records;         /* NO_RECORDS: off, UINT64_MAX: all */
@@ -80,6 +81,11 @@ SLU_MUST_USE int inspect_print_text(struct slu_batch *b, const struct slu_seq *q
                                     struct slu_names *names,
                                     const struct slu_vocab_table *v,
                                     struct slu_buf *line, struct slu_err *err);
+
+/* --groups: shows what has been added, in a table, as JSON or as a picture. */
+struct slu_groups;
+SLU_MUST_USE int inspect_groups(struct slu_groups *groups, struct slu_names *of,
+                                const struct inspect_opts *o, struct slu_err *err);
 
 /* inspect on a shard directory, in any mode. */
 SLU_MUST_USE int inspect_shards(struct cli_ctx *ctx, const char *dir,

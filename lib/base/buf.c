@@ -14,9 +14,11 @@
 /* Allocates n bytes. What is large gets huge pages, as far as it fills them. */
 static uint8_t *allocate(size_t n)
 {
-    uint8_t *p = aligned_alloc(n < SLU_HUGE_PAGE ? 64 : SLU_HUGE_PAGE, n);
+    void *p = NULL;
 
-    if (p && n >= SLU_HUGE_PAGE)
+    if (posix_memalign(&p, n < SLU_HUGE_PAGE ? 64 : SLU_HUGE_PAGE, n))
+        return NULL;
+    if (n >= SLU_HUGE_PAGE)
         (void)madvise(p, n / SLU_HUGE_PAGE * SLU_HUGE_PAGE, MADV_HUGEPAGE);
     return p;
 }

@@ -378,6 +378,75 @@ bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n)
     return m->n_whole && tok_index_find(&m->whole, p, n) != TOK_NONE;
 }
 
+/* ---- long pieces, one by one ---- */
+
+/* Returns the tok that a pair makes, or TOK_NONE. Reads only what bpe_merge.h reads. */
+static uint32_t made_by(const struct tok_model *m, uint32_t left, uint32_t right)
+{
+    const uint64_t key = (uint64_t)left << 21 | right, h = bpe_pair_hash(key);
+    const uint64_t both = bpe_might(h);
+    uint32_t c = 0;
+
+    if ((m->might[h >> m->might_shift] & both) == both)
+        c = (uint32_t)bpe_find(m->pair, m->pair_mask, key, 21);
+    return c ? c : TOK_NONE;
+}
+
+/* Merges a piece of up to ALONE_MOST bytes pair by pair, the least tok first. Takes
+ * quadratic time, but reads none of the tables that only a search reads. */
+#define ALONE_MOST 1023
+static int merge_alone(const struct tok_model *m, struct bpe_piece *x,
+                       struct slu_ids *ids, struct slu_err *err)
+{
+    uint32_t sym[ALONE_MOST], made[ALONE_MOST];
+    size_t n = x->n, at;
+    int rc = slu_grow(&ids->id, &ids->cap, ids->n + n, sizeof *ids->id, err);
+
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        sym[i] = x->p[i];
+        made[i] = i + 1 < n ? made_by(m, x->p[i], x->p[i + 1]) : TOK_NONE;
+    }
+    for (;; n--) {
+        uint32_t best = TOK_NONE;
+        for (size_t i = 0; i < n; i++)
+            best = made[i] < best ? made[i] : best;
+        if (best == TOK_NONE)
+            break;
+        for (at = 0; made[at] != best;)
+            at++;
+        memmove(sym + at + 1, sym + at + 2, (n - at - 2) * sizeof *sym);
+        memmove(made + at + 1, made + at + 2, (n - at - 2) * sizeof *made);
+        sym[at] = best;
+        made[at] = at + 2 < n ? made_by(m, best, sym[at + 1]) : TOK_NONE;
+        if (at)
+            made[at - 1] = made_by(m, sym[at - 1], best);
+    }
+    if (!to_ids(m, sym, n))
+        return not_expressible(m, x->p, x->n, err);
+    memcpy(ids->id + ids->n, sym, n * sizeof *sym);
+    x->at = ids->n;
+    x->n_id = (uint32_t)n;
+    ids->n += n;
+    return SLU_OK;
+}
+
+/* Whether to merge a long piece alone. Few of the new pieces of most text are long: the
+ * tables of the search, two thirds of a vocabulary, then stay out of memory. In other
+ * text a search takes less time: merging alone may take about as long as merging short
+ * pieces does, and at first somewhat longer. */
+#define OWED_MOST (1 << 18)
+static bool is_rare(struct bpe_scratch *s, size_t n)
+{
+    const size_t price = n * n / 256; /* in short pieces, by time */
+
+    if (n <= BPE_MERGED || n > ALONE_MOST || s->owed + price > OWED_MOST)
+        return false;
+    s->owed += price;
+    return true;
+}
+
 /* ---- many pieces ---- */
 
 const struct bpe_merge_table *bpe_merge_level(const char *level)
@@ -429,11 +498,17 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
     size_t first = ids->n;
     int rc = SLU_OK;
 
+    s->owed -= s->owed < n ? s->owed : n;
     for (size_t i = 0; i < BPE_N_MERGE; i++)
         group[i].n = group[i].n_byte = 0;
     for (size_t i = 0; i < n && !rc; i++) {
         struct bpe_piece *x = &piece[i];
-        if (x->n > BPE_MERGED || bpe_is_whole(m, x->p, x->n)) {
+        const bool is_whole = bpe_is_whole(m, x->p, x->n);
+        if (!is_whole && is_rare(s, x->n)) {
+            rc = merge_alone(m, x, ids, err);
+            continue;
+        }
+        if (x->n > BPE_MERGED || is_whole) {
             x->at = ids->n;
             rc = bpe_encode(m, s, x->p, x->n, ids, err);
             x->n_id = (uint32_t)(ids->n - x->at);

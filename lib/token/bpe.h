@@ -59,7 +59,7 @@ struct bpe_token {
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
-#define BPE_VERSION 6                            /* changes with any table */
+#define BPE_VERSION 7                            /* changes with any table */
 struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
@@ -70,16 +70,17 @@ struct bpe_head {
 };
 
 enum bpe_section {
-    BPE_TOKEN,
-    BPE_TWO,
-    BPE_CHILD,
-    BPE_BEST,
     BPE_PAIR,
-    BPE_WHOLE,
+    BPE_TWO,
     BPE_MIGHT,
     BPE_ID_OF,
     BPE_SEAM,
     BPE_SEAM4,
+    BPE_WHOLE,
+    /* Two thirds of the bytes; only a search reads these, so they stay together. */
+    BPE_TOKEN,
+    BPE_CHILD,
+    BPE_BEST,
     BPE_N_SECTION
 };
 
@@ -148,6 +149,7 @@ void *bpe_image_alloc(size_t n_byte);
 struct bpe_scratch {
     const struct bpe_merge_table *level; /* NULL: the portable one */
     bool is_part;   /* bpe_encode gets a part of a piece, not a whole one */
+    size_t owed;    /* short pieces that must pass until long ones can be merged */
     uint64_t *dead; /* a bit per place of the piece: no token fits there */
     size_t cap_dead;
     uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */

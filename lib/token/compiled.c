@@ -1,7 +1,8 @@
 /* compiled.c - a tokenizer to bytes and back.
  *
  * 64 bytes of header, a table of sections (offset and length, u64, from the start of
- * the file), then the sections, each at a multiple of 64 bytes. Numbers are the host's.
+ * the file), then the sections, each at a multiple of 64 bytes. What encoding reads comes
+ * first, so that the rest can stay out of memory. Numbers are the host's.
  */
 #include "lib/token/compiled.h"
 
@@ -131,24 +132,28 @@ static int try_spec(const struct tok_pre *pre, struct slu_err *err)
     return rc;
 }
 
-/* Puts the vocabulary v; its arrays continue in those of `all`, which are put too. */
-static int put_vocab(struct slu_buf *out, const struct slu_vocab_table *v,
-                     const struct slu_vocab_table *all, struct slu_err *err)
+static int put_packed(struct slu_buf *out, const struct slu_vocab_table *v,
+                      struct slu_err *err)
 {
     struct slu_buf packed = SLU_BUF_INIT;
-    int rc = put(out, OFF, all->off, (all->n + 1) * sizeof *all->off, err);
+    int rc = v->packed ? SLU_OK : slu_vocab_pack(v, &packed, err);
 
-    if (!rc)
-        rc = put(out, BYTES, all->bytes, all->off[all->n], err);
-    if (!rc)
-        rc = put(out, FLAGS, all->flags, all->n, err);
-    if (!rc && !v->packed)
-        rc = slu_vocab_pack(v, &packed, err);
     if (!rc)
         rc = v->packed ? put(out, VOCB, v->packed, v->packed_byte, err)
                        : put(out, VOCB, packed.data, packed.len, err);
     slu_buf_release(&packed);
     return rc;
+}
+
+/* Puts the arrays of a vocabulary. */
+static int put_vocab(struct slu_buf *out, const struct slu_vocab_table *v,
+                     struct slu_err *err)
+{
+    int rc = put(out, OFF, v->off, (v->n + 1) * sizeof *v->off, err);
+
+    if (!rc)
+        rc = put(out, BYTES, v->bytes, v->off[v->n], err);
+    return rc ? rc : put(out, FLAGS, v->flags, v->n, err);
 }
 
 int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
@@ -178,8 +183,10 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
         (rc = slu_buf_append(out, &head, sizeof head, err)) ||
         (rc = slu_buf_append(out, none, sizeof none, err)) ||
         (rc = put(out, META, &meta, sizeof meta, err)) ||
-        (rc = put_vocab(out, &t->table, &t->model_table, err)) ||
-        (rc = put(out, MODEL, model, n_model, err)))
+        (rc = put_packed(out, &t->table, err)) ||
+        (rc = put(out, MODEL, model, n_model, err)) ||
+        /* The arrays of t->table continue in these. */
+        (rc = put_vocab(out, &t->model_table, err)))
         return rc;
     if (t->norm && (rc = put(out, NORM, t->norm->spec.data, t->norm->spec.len, err)))
         return rc;

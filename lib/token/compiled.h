@@ -56,6 +56,9 @@ SLU_MUST_USE int compiled_check_head(const void *head, uint64_t n_byte,
  * SLU_EOF if there is none; errors say why the file is not used. */
 SLU_MUST_USE int compiled_read(const char *dir, struct slu_u128 key,
                                struct tok_image *image, struct slu_err *err);
+/* Gives the pages of a mapped image back; those in use return. For after
+ * compiled_decode, which reads all of them, while encoding needs about a third. */
+void compiled_unload(const struct tok_image *image);
 void compiled_free(struct tok_image *image);
 /* Whether the folder has a file with that key: then another process was faster. */
 bool compiled_exists(const char *dir, struct slu_u128 key);

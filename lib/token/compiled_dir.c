@@ -96,6 +96,12 @@ static int fill(struct tok_image *image, int fd, size_t n_byte, struct slu_err *
                     : slu_fail_nomem(err, n_byte);
 }
 
+void compiled_unload(const struct tok_image *image)
+{
+    if (image->is_mapped)
+        (void)madvise(image->p, image->n_byte, MADV_DONTNEED); /* may fail: advice */
+}
+
 void compiled_free(struct tok_image *image)
 {
     if (image->is_mapped)

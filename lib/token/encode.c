@@ -68,7 +68,7 @@ void slu_encoder_free(struct slu_encoder *e)
 
 /* Longer pieces are cut into parts, which are then treated as pieces: a long piece is
  * hardly ever in the cache, but its parts are. */
-#define CUT_FROM 96
+#define CUT_FROM 62
 
 /* Encodes a part that has the bytes of a token that merges do not make, but is not a
  * piece. The cache must not have it. */

@@ -208,6 +208,7 @@ static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
     if (rc)
         note(*t, &err);
     if (!rc) {
+        compiled_unload(&c->compiled);
         slu_tokenizer_free(*t);
         *t = c;
     } else {

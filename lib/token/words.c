@@ -36,6 +36,12 @@ static void *map(size_t n_byte)
 
 /* ---- the shared part ---- */
 
+/* Half of a long text's words occur once. From these sizes on, tables take only pieces
+ * that come again. */
+#define WIDE_LARGE ((size_t)16 << 20)
+#define FAR_LARGE  ((size_t)4 << 20)
+#define SEEN_BITS  20
+
 enum { WIDE, FAR, ARENA };
 
 /* Memory of one or more views. */
@@ -54,6 +60,7 @@ struct words_shared {
     struct words *member;
     uint64_t n_byte; /* what words_init was given */
     size_t most_byte[3];
+    uint8_t seen[1 << SEEN_BITS]; /* see came_before */
 };
 
 /* Makes a block. n_mapped: bytes it can grow to; untouched memory costs nothing. */
@@ -488,6 +495,21 @@ static struct word_view *make_room(struct words_shared *s, bool anew)
     return more;
 }
 
+static bool is_large(const struct words_shared *s, const struct word_view *v)
+{
+    return v->block[WIDE]->n_byte >= least(WIDE_LARGE, s->most_byte[WIDE]) ||
+           v->block[FAR]->n_byte >= least(FAR_LARGE, s->most_byte[FAR]);
+}
+
+/* Whether a piece came not long ago; leaves a mark of it. */
+static bool came_before(struct words_shared *s, uint64_t hash)
+{
+    const uint64_t h = hash * WORD_HASH_A;
+    uint8_t *seen = &s->seen[h >> (64 - SEEN_BITS)], last = *seen;
+
+    return last == (*seen = (uint8_t)(h >> 32 | 1));
+}
+
 /* Returns the bytes of a piece in the arena, where they are padded to whole ids. */
 static size_t head(size_t n_byte)
 {
@@ -548,6 +570,8 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
         size_t need = head(x->n) + (x->n_id + 1) * sizeof *x->id;
         struct word_view *v = s->newest;
         if (x->n > WORD_LONG || need > s->most_byte[ARENA] / 4)
+            continue;
+        if (is_large(s, v) && !came_before(s, x->hash))
             continue;
         if (!(v = make_room(s, !fits(v, need))))
             break;

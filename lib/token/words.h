@@ -11,7 +11,8 @@
  * a shared table never change, so they are read without a lock. New ones are added
  * under a lock, and published by the last word that is written. A full table grows in
  * place if there is one encoder; otherwise one twice as large replaces it. When the
- * arena is full, or a table at its limit, all starts anew (another generation).
+ * arena is full, or a table at its limit, all starts anew (another generation). Large
+ * tables take only pieces that come again.
  * Replaced tables are kept until no encoder uses them: each says which *view* of the
  * cache it uses.
  *

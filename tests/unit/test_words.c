@@ -163,6 +163,27 @@ static void test_large_cache_grows_and_keeps(void **st)
     run_alone_first((UINT64_C(1) << 20) + (UINT64_C(9) << 13), 0);
 }
 
+/* At their largest size, tables take only pieces that come again. */
+static void test_large_tables_take_repeats(void **st)
+{
+    enum { N = 100 };
+    static struct thread t;
+    struct slu_err err = SLU_ERR_INIT;
+
+    (void)st;
+    memset(&t, 0, sizeof t);
+    assert_int_equal(words_init(&t.w, (UINT64_C(1) << 20) + (UINT64_C(9) << 13), &err),
+                     SLU_OK);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        assert_int_equal(t.n_hit, 0);
+        for (uint32_t i = 0; i < N; i++)
+            look_up(&t, i);
+    }
+    assert_int_equal(t.n_hit, N);
+    assert_int_equal(t.n_wrong, 0);
+    words_release(&t.w);
+}
+
 static void test_too_small(void **st)
 {
     struct words w, v;
@@ -305,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_cache_starts_anew),
         cmocka_unit_test(test_large_cache_grows_and_keeps),
+        cmocka_unit_test(test_large_tables_take_repeats),
         cmocka_unit_test(test_too_small),
         cmocka_unit_test(test_hot_levels),
         cmocka_unit_test(test_hot_sizes),

@@ -76,6 +76,17 @@ extern "C" void slu_device_host_free(void *p)
         (void)slu_cuda_code(cudaFreeHost(p));
 }
 
+extern "C" int slu_device_host_lock(void *p, size_t n_byte)
+{
+    return slu_cuda_code(cudaHostRegister(p, n_byte, cudaHostRegisterDefault));
+}
+
+extern "C" void slu_device_host_unlock(void *p)
+{
+    if (p)
+        (void)slu_cuda_code(cudaHostUnregister(p));
+}
+
 /* Whether a copy from p may still read p after the call has returned. If the device
  * cannot access ordinary memory, the driver copies it to a buffer first; but some
  * devices can. */

@@ -40,6 +40,9 @@ int slu_device_zero(void *p, size_t n_byte, void *stream);
 /* Allocates page-locked host memory: copies from and to such memory do not wait. */
 int slu_device_host_alloc(void **p, size_t n_byte);
 void slu_device_host_free(void *p);
+/* Locks pages of ordinary memory until slu_device_host_unlock, for the same. */
+int slu_device_host_lock(void *p, size_t n_byte);
+void slu_device_host_unlock(void *p);
 
 /* ---- copies, in order with what else is on the stream ---- */
 

@@ -79,6 +79,17 @@ void slu_device_host_free(void *p)
     (void)p;
 }
 
+int slu_device_host_lock(void *p, size_t n_byte)
+{
+    (void)p, (void)n_byte;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+void slu_device_host_unlock(void *p)
+{
+    (void)p;
+}
+
 int slu_device_get_async(void *host, const void *device, size_t n_byte, void *stream)
 {
     (void)host, (void)device, (void)n_byte, (void)stream;

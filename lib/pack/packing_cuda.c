@@ -1,5 +1,6 @@
 #include "lib/pack/packing_cuda.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "kernels/device.h"
@@ -56,6 +57,24 @@ static int open_window(struct slu_pack_cuda *c, struct slu_pack_window *w)
     return code;
 }
 
+/* Starts the copy of the pool, all of it, from where it is. */
+static int put_pool(struct slu_pack_cuda *c)
+{
+    const struct slu_pack_arrays *a = c->a;
+    size_t n_byte = a->n_pool_tok * a->tok_bytes;
+    void *pool = (void *)(uintptr_t)a->pool;
+    int code = slu_device_event_new(&c->pooled);
+    if (!code && n_byte)
+        code = slu_device_host_lock(pool, n_byte);
+    if (!code && n_byte)
+        c->locked = pool;
+    if (!code)
+        code = slu_device_put(c->dev.pool, pool, n_byte, c->copy);
+    if (!code)
+        code = slu_device_event_record(c->pooled, c->copy);
+    return code;
+}
+
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
                        const struct slu_pack_arrays *a, size_t window_tok)
 {
@@ -75,20 +94,18 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
     for (int i = 0; i < 2 && !code; i++)
         code = open_window(c, &c->window[i]);
     if (!code)
+        code = put_pool(c);
+    if (!code)
         code =
             slu_device_put(c->dev.len, a->len, a->n_item * sizeof *a->len, c->compute);
-    if (code || a->n_step)
-        return code;
-    /* Items of methods that cut, and of chains, are already placed. */
-    code =
-        slu_device_put(c->dev.pool, a->pool, a->n_pool_tok * a->tok_bytes, c->compute);
     if (!code)
         code =
             slu_device_put(c->dev.src, a->src, a->n_item * sizeof *a->src, c->compute);
-    if (!code)
+    /* Items of methods that cut, and of chains, are already placed. */
+    if (!code && !a->n_step)
         code = slu_device_put(c->dev.run_item, a->run_item,
                               a->n_item * sizeof *a->run_item, c->compute);
-    if (!code)
+    if (!code && !a->n_step)
         code = slu_device_put(c->dev.run_dst, a->run_dst,
                               a->n_item * sizeof *a->run_dst, c->compute);
     return code;
@@ -113,26 +130,18 @@ int slu_pack_cuda_sort(struct slu_pack_cuda *c)
     size_t n_byte = code ? 0 : sort_work(a);
     if (!code)
         code = slu_device_alloc(&work, n_byte);
+    if (!code)
+        code = slu_device_put(c->dev.step, a->step, a->n_step * sizeof *a->step,
+                              c->compute);
+    if (!code)
+        code = slu_device_put(c->dev.interval, a->interval,
+                              a->n_interval * sizeof *a->interval, c->compute);
     for (size_t i = 0; i < a->n_range && !code; i++) {
         const struct slu_pack_range *r = &a->range[i];
         code = slu_sort_lengths_cuda(
             c->dev.len + r->first_item, r->n_item, r->longest, (uint32_t)r->first_item,
             c->dev.order + r->first_item, work, n_byte, c->compute);
     }
-    /* Copied while the sort runs. */
-    if (!code)
-        code =
-            slu_device_put(c->dev.pool, a->pool, a->n_pool_tok * a->tok_bytes, c->copy);
-    if (!code)
-        code = slu_device_put(c->dev.src, a->src, a->n_item * sizeof *a->src, c->copy);
-    if (!code)
-        code =
-            slu_device_put(c->dev.step, a->step, a->n_step * sizeof *a->step, c->copy);
-    if (!code)
-        code = slu_device_put(c->dev.interval, a->interval,
-                              a->n_interval * sizeof *a->interval, c->copy);
-    if (!code)
-        code = slu_device_sync(c->copy);
     if (!code)
         code = slu_device_sync(c->compute);
     slu_device_free(work);
@@ -196,6 +205,8 @@ static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
 int slu_pack_cuda_get(struct slu_pack_cuda *c, void *out, size_t n_tok)
 {
     int code = slu_device_select(c->ordinal);
+    if (!code && c->next_tok == 0)
+        code = slu_device_event_order(c->pooled, c->compute);
     for (int i = 0; i < 2 && !code && c->next_tok == (uint64_t)i * c->window_tok; i++)
         code = launch(c, &c->window[i]); /* the first two */
     while (n_tok && !code) {
@@ -236,6 +247,8 @@ void slu_pack_cuda_close(struct slu_pack_cuda *c)
         (void)slu_device_sync(c->copy);
     for (int i = 0; i < 2; i++)
         close_window(&c->window[i]);
+    slu_device_host_unlock(c->locked);
+    slu_device_event_free(c->pooled);
     slu_device_free(c->dev.len);
     slu_device_free(c->dev.src);
     slu_device_free(c->dev.run_item);

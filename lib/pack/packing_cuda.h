@@ -15,10 +15,10 @@
  * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; the
  * pool; two windows. Lack of device memory is an error like any other. The windows also
  * take page-locked host memory, which the caller must count: 2 * window_tok * tok_bytes
- * bytes.
+ * bytes. The pool's pages are locked where they are, until close.
  *
  * Two streams: while a window is copied to the host on one, the next window is filled
- * on the other.
+ * on the other. The pool goes up on the first of them while the other sorts.
  *
  * Thread safety: one thread at a time on a struct, not always the same one.
  */
@@ -42,6 +42,8 @@ struct slu_pack_cuda {
         struct slu_place_interval *interval;
     } dev;
     void *compute, *copy; /* streams */
+    void *locked;         /* the pool on the host, if its pages are locked */
+    void *pooled;         /* event: the pool is on the device */
     struct slu_pack_window {
         void *host, *dev;
         void *work;      /* of slu_copy_cuda */
@@ -60,7 +62,7 @@ struct slu_pack_cuda {
  * initialised; call close even after an error. window_tok: ids per window, > 0. */
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
                        const struct slu_pack_arrays *a, size_t window_tok);
-/* Copies the pool and the plan to the device, and sorts. */
+/* Copies the plan to the device, and sorts. */
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
 /* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);

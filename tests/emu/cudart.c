@@ -412,22 +412,6 @@ const char *cudaGetErrorString(cudaError_t e)
 
 /* ---- memory ---- */
 
-/* Page-locked memory of the host. */
-static struct pinned {
-    char *p;
-    size_t n_byte;
-} pinned[1024];
-static unsigned n_pinned;
-
-static bool is_pinned(const void *p)
-{
-    for (unsigned k = 0; k < n_pinned; k++)
-        if ((const char *)p >= pinned[k].p &&
-            (const char *)p < pinned[k].p + pinned[k].n_byte)
-            return true;
-    return false;
-}
-
 cudaError_t cudaMalloc(void **p, size_t n_byte)
 {
     lock();
@@ -454,32 +438,39 @@ cudaError_t cudaMemGetInfo(size_t *free_byte, size_t *total)
 cudaError_t cudaHostAlloc(void **p, size_t n_byte, unsigned flags)
 {
     lock();
-    *p = n_pinned < sizeof pinned / sizeof *pinned ? malloc(n_byte) : NULL;
-    if (*p)
-        pinned[n_pinned++] = (struct pinned){*p, n_byte};
-    return answer(*p ? cudaSuccess : cudaErrorMemoryAllocation);
+    *p = malloc(n_byte);
+    return answer(*p && emu_pin(*p, n_byte, false) ? cudaSuccess
+                                                   : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaFreeHost(void *p)
 {
     lock();
-    for (unsigned k = 0; k < n_pinned; k++)
-        if (pinned[k].p == p) {
-            pinned[k] = pinned[--n_pinned];
-            free(p);
-            return answer(cudaSuccess);
-        }
-    emu_report(EMU_MEMORY, "cudaFreeHost of what was not allocated");
-    return answer(cudaErrorInvalidValue);
+    bool good = emu_unpin(p, false);
+    if (good)
+        free(p);
+    return answer(good ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostRegister(void *p, size_t n_byte, unsigned flags)
+{
+    lock();
+    return answer(emu_pin(p, n_byte, true) ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostUnregister(void *p)
+{
+    lock();
+    return answer(emu_unpin(p, true) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *p)
 {
     lock();
     memset(a, 0, sizeof *a);
-    a->type = emu_is_device(p) ? cudaMemoryTypeDevice
-              : is_pinned(p)   ? cudaMemoryTypeHost
-                               : cudaMemoryTypeUnregistered;
+    a->type = emu_is_device(p)   ? cudaMemoryTypeDevice
+              : emu_is_pinned(p) ? cudaMemoryTypeHost
+                                 : cudaMemoryTypeUnregistered;
     return answer(cudaSuccess);
 }
 
@@ -500,11 +491,11 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n_byte,
     switch (kind) {
     case cudaMemcpyHostToDevice:
         good = emu_host_write(to, n_byte, "copy to the device");
-        emu_trace_copy(EMU_UP, n_byte, is_pinned(from));
+        emu_trace_copy(EMU_UP, n_byte, emu_is_pinned(from));
         break;
     case cudaMemcpyDeviceToHost:
         good = emu_host_read(from, n_byte, "copy from the device");
-        emu_trace_copy(EMU_DOWN, n_byte, is_pinned(to));
+        emu_trace_copy(EMU_DOWN, n_byte, emu_is_pinned(to));
         break;
     default:
         good = emu_device_copy(to, from, n_byte);

@@ -294,6 +294,11 @@ bool emu_host_write(const void *p, size_t n_byte, const char *what);
 bool emu_host_read(const void *p, size_t n_byte, const char *what);
 bool emu_device_copy(const void *to, const void *from, size_t n_byte);
 
+/* Page-locked memory of the host; own: of the program, which locks and unlocks it. */
+bool emu_pin(const void *p, size_t n_byte, bool own);
+bool emu_unpin(const void *p, bool own);
+bool emu_is_pinned(const void *p);
+
 struct emu_shadow;
 /* For n_unit units at least; for how many, then. */
 struct emu_shadow *emu_shadow_new(size_t *n_unit);

@@ -235,6 +235,43 @@ bool emu_device_copy(const void *to, const void *from, size_t n_byte)
     return (a && b) || !n_byte;
 }
 
+/* ---- page-locked memory of the host ---- */
+
+static struct pinned {
+    const char *p;
+    size_t n_byte;
+    bool own; /* the program's, and not the runtime's */
+} pinned[1024];
+static unsigned n_pinned;
+
+bool emu_is_pinned(const void *p)
+{
+    for (unsigned k = 0; k < n_pinned; k++)
+        if ((const char *)p >= pinned[k].p &&
+            (const char *)p < pinned[k].p + pinned[k].n_byte)
+            return true;
+    return false;
+}
+
+bool emu_pin(const void *p, size_t n_byte, bool own)
+{
+    if (emu_is_pinned(p) || n_pinned == sizeof pinned / sizeof *pinned)
+        return false;
+    pinned[n_pinned++] = (struct pinned){p, n_byte, own};
+    return true;
+}
+
+bool emu_unpin(const void *p, bool own)
+{
+    for (unsigned k = 0; k < n_pinned; k++)
+        if (pinned[k].p == p && pinned[k].own == own) {
+            pinned[k] = pinned[--n_pinned];
+            return true;
+        }
+    emu_report(EMU_MEMORY, "page-locked memory is freed that is not there");
+    return false;
+}
+
 /* ---- accesses ---- */
 
 static const char *kind_of(const struct emu_ins *i)

@@ -37,9 +37,9 @@ def run(args, folder=BIN, **more):
     return p.returncode, hashlib.sha256(out).hexdigest(), told, len(out)
 
 
-def launches():
+def logged(number):
     with open("log") as f:
-        return int(re.search("launches ([0-9]+)", f.read()).group(1))
+        return int(re.search(number, f.read()).group(1))
 
 
 def check(args, device_memory=None):
@@ -53,7 +53,10 @@ def check(args, device_memory=None):
         report(False, what, "status %d, %s bytes: %s, not %s" % (got[0], "the same" if got[1] == want[1] else "other",
                                                                  got[2][-2000:], want[2][-2000:]))
     else:
-        report(launches() > 0, what, "no kernel ran")
+        ids = sum(os.path.getsize(a) for a in args if a.endswith(".npy")) if args[0] == "pack" else 0
+        ran, locked = logged("launches ([0-9]+)"), logged("up ([0-9]+) pinned")
+        report(ran and locked >= ids, what, "%d kernels ran; %d bytes went up from page-locked memory, %d are ids" % (
+            ran, locked, ids))
 
 
 def files(r):

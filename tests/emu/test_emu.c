@@ -258,6 +258,12 @@ static void test_host(void **state)
     assert_true(emu_free(a) && emu_free(b) && !emu_is_device(a));
     assert_false(emu_free(a));
     assert_int_equal(emu_found(EMU_MEMORY), 4);
+    char locked[64];
+    assert_true(emu_pin(locked, 32, true) && !emu_pin(locked + 31, 1, true));
+    assert_true(emu_is_pinned(locked + 31) && !emu_is_pinned(locked + 32));
+    assert_false(emu_unpin(locked, false)); /* cudaFreeHost of it */
+    assert_int_equal(emu_found(EMU_MEMORY), 5);
+    assert_true(emu_unpin(locked, true) && !emu_is_pinned(locked));
     emu_forget(false);
 }
 

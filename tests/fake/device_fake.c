@@ -19,7 +19,6 @@
  *   SLU_FAKE_MEMORY=B     the device has B bytes
  *   SLU_FAKE_LOG=FILE     at exit, writes the numbers of calls and of each kernel's runs
  * Calls that can't fail (freeing) are not counted.
- *
  * One lock protects everything.
  */
 #include <pthread.h>
@@ -83,7 +82,7 @@ static struct {
     size_t memory_byte;
     const char *log;
     long calls;
-    bool lost;
+    bool lost, ahead;
 } fake;
 
 struct fake_runs fake_runs;
@@ -143,6 +142,7 @@ struct block {
     char *shown; /* what the program has; no access */
     char *real;
     size_t n_byte, mapped;
+    bool lent; /* the program's own memory, page-locked */
 };
 
 static struct block *device_block, *host_block;
@@ -180,7 +180,7 @@ static void drop_block(struct block **list, void *p, const char *what)
             munmap(b->real, b->mapped);
             munmap(b->shown, b->mapped);
             used_byte -= b->n_byte;
-        } else {
+        } else if (!b->lent) {
             free(b->real);
         }
         free(b);
@@ -299,6 +299,11 @@ void slu_fake_set(long fail_at, enum slu_fake_mode mode, size_t memory_byte)
     fake.memory_byte = memory_byte;
 }
 
+void slu_fake_ahead(bool ahead)
+{
+    fake.ahead = ahead;
+}
+
 long slu_fake_calls(void)
 {
     return fake.calls;
@@ -402,12 +407,10 @@ int slu_device_host_alloc(void **p, size_t n_byte)
     *p = NULL;
     if (!code) {
         struct block *b = fake_must(calloc(1, sizeof *b));
-        b->n_byte = n_byte ? n_byte : 1;
-        b->real = b->shown = fake_must(malloc(b->n_byte));
-        memset(b->real, 0xdb, b->n_byte);
-        b->next = host_block;
+        *p = fake_must(malloc(n_byte + 1));
+        memset(*p, 0xdb, n_byte + 1);
+        *b = (struct block){host_block, *p, *p, n_byte + 1, 0, false};
         host_block = b;
-        *p = b->shown;
     }
     return leave(code);
 }
@@ -419,6 +422,25 @@ void slu_device_host_free(void *p)
     if (p)
         drop_block(&host_block, p, "free of host memory");
     pthread_mutex_unlock(&lock);
+}
+
+int slu_device_host_lock(void *p, size_t n_byte)
+{
+    enter();
+    int code = call(false, NULL);
+    if (!code && (!n_byte || block_of(host_block, p)))
+        misuse("lock: %zu bytes at %p", n_byte, p);
+    if (!code) {
+        struct block *b = fake_must(calloc(1, sizeof *b));
+        *b = (struct block){host_block, p, p, n_byte, 0, true};
+        host_block = b;
+    }
+    return leave(code);
+}
+
+void slu_device_host_unlock(void *p)
+{
+    slu_device_host_free(p);
 }
 
 /* Checked now, done later. */
@@ -558,6 +580,9 @@ int slu_device_event_wait(void *event)
     const struct event *e = event;
     enter();
     int code = call(false, NULL);
+    for (struct stream *s = streams; s && fake.ahead && !code; s = s->next)
+        if (s != e->stream)
+            run_to(s, UINT64_MAX);
     if (!code && e->stream)
         run_to(e->stream, e->number);
     if (fake.lost)

@@ -220,11 +220,15 @@ static void pack_once(size_t n_item, unsigned tok_bytes, bool concat, size_t win
     memcpy(item, s->a.run_item, n_item * sizeof *item);
     if (!concat)
         memset(s->a.run_item, 0, n_item * sizeof *item);
-    slu_fake_set(0, SLU_FAKE_ONCE, SIZE_MAX);
     memset(out, 0, n_byte);
     uint64_t was = seed;
-    assert_int_equal(materialise(s, window_tok, out), 0);
-    assert_memory_equal(out, s->packed, n_byte);
+    for (int ahead = 1; ahead >= 0; ahead--) {
+        slu_fake_set(0, SLU_FAKE_ONCE, SIZE_MAX);
+        slu_fake_ahead(ahead);
+        seed = was;
+        assert_int_equal(materialise(s, window_tok, out), 0);
+        assert_memory_equal(out, s->packed, n_byte);
+    }
     assert_memory_equal(s->a.run_item, item, n_item * sizeof *item);
     long calls = slu_fake_calls();
     for (int mode = 0; mode < SLU_FAKE_MODES; mode++)

@@ -136,6 +136,8 @@ class Bucket:
     @overload
     def __getitem__(self, i: slice) -> list[Sequence]: ...
     def __getitem__(self, i: SupportsIndex | slice) -> Sequence | list[Sequence]:
+        if type(i) is int and 0 <= i < self._n_seq:  # a tenth faster
+            return Sequence(self, i)
         if isinstance(i, slice):
             return [Sequence(self, k) for k in range(*i.indices(self._n_seq))]
         return Sequence(self, self._number(i))

@@ -9,8 +9,8 @@
  * on, else 0. An item has the sizes of both (u32), then both.
  *
  * TokensLoader divides the ids of a chunk by its block_size and never reads the
- * offsets. Each item here has as many ids as a sequence, so this number is the exact
- * block_size. The format does not record where the documents of a packed sequence
+ * offsets. Each item has as many ids as a sequence, so this number is the exact
+ * block_size; of whole documents, any number is. The format does not record where the documents of a packed sequence
  * begin. Offsets have 32 bits. A compressed chunk is one frame that states its size, as
  * the reader requires; chunk_bytes is the uncompressed size, as from LitData's own
  * writer.
@@ -65,19 +65,22 @@ static bool litdata_owns(const char *name)
            slu_shard_name_is(name, "chunk-0-", ".zstd.bin");
 }
 
-static uint64_t item_byte(const struct slu_shard_bucket *b)
+/* Bytes of n_seq items of n_tok ids in all. */
+static uint64_t items_byte(const struct slu_shard_bucket *b, uint64_t n_seq,
+                           uint64_t n_tok)
 {
-    return b->n_id * b->tok_bytes + (b->masks ? 8 + b->n_id : 0);
+    return n_tok * (b->tok_bytes + b->masks) + (b->masks ? 8 * n_seq : 0);
 }
 
-static uint64_t raw_byte(const struct slu_shard_bucket *b, uint64_t n_seq)
+static uint64_t raw_byte(const struct slu_shard_bucket *b, uint64_t n_seq,
+                         uint64_t n_tok)
 {
-    return 4 * (n_seq + 2) + n_seq * item_byte(b);
+    return 4 * (n_seq + 2) + items_byte(b, n_seq, n_tok);
 }
 
 static uint64_t most_sequences(const struct slu_shard_bucket *b)
 {
-    return (UINT32_MAX - 8) / (4 + item_byte(b));
+    return (UINT32_MAX - 8) / (4 + items_byte(b, 1, b->n_id));
 }
 
 static uint64_t litdata_shard_sequences(const struct slu_shard_bucket *b)
@@ -98,20 +101,21 @@ static int litdata_check(const struct slu_shard_bucket *b, struct slu_err *err)
 
 static uint64_t litdata_build_byte(const struct slu_shard_bucket *b)
 {
-    uint64_t raw = raw_byte(b, b->shard_sequences);
+    const struct slu_shard_most n = slu_shard_most(b);
+    uint64_t raw = raw_byte(b, n.n_seq, n.n_tok);
     return raw + slu_zstd_frame_bound(raw) + (4 << 20);
 }
 
 /* Puts [size of ids][size of mask][ids][mask]. */
 static uint8_t *put_item(uint8_t *p, const struct slu_shard_bucket *b,
-                         const uint32_t *marked)
+                         const uint32_t *marked, uint64_t n_id)
 {
-    const uint64_t n_id_byte = b->n_id * b->tok_bytes;
+    const uint64_t n_id_byte = n_id * b->tok_bytes;
     slu_put_le32(p, (uint32_t)n_id_byte);
-    slu_put_le32(p + 4, (uint32_t)b->n_id);
-    slu_mask_split(marked, b->n_id, p + 8, b->tok_bytes, NULL);
+    slu_put_le32(p + 4, (uint32_t)n_id);
+    slu_mask_split(marked, n_id, p + 8, b->tok_bytes, NULL);
     p += 8 + n_id_byte;
-    for (uint64_t i = 0; i < b->n_id; i++)
+    for (uint64_t i = 0; i < n_id; i++)
         *p++ = (uint8_t)(marked[i] >> 31);
     return p;
 }
@@ -120,19 +124,21 @@ static int put_raw(const struct slu_shard *s, const struct slu_batch *b,
                    struct slu_buf *raw, struct slu_err *err)
 {
     const unsigned w = s->bucket->tok_bytes;
-    const uint64_t n_id = s->bucket->n_id, table = 4 * (s->n_seq + 2);
-    int rc = slu_buf_reserve(raw, raw_byte(s->bucket, s->n_seq), err);
+    const uint64_t table = 4 * (s->n_seq + 2);
+    int rc = slu_buf_reserve(raw, raw_byte(s->bucket, s->n_seq, s->n_tok), err);
     if (rc)
         return rc;
     slu_put_le32(raw->data, (uint32_t)s->n_seq);
-    for (uint64_t i = 0; i <= s->n_seq; i++)
-        slu_put_le32(raw->data + 4 * (i + 1),
-                     (uint32_t)(table + i * item_byte(s->bucket)));
     uint8_t *p = raw->data + table;
+    slu_put_le32(raw->data + 4, (uint32_t)table);
     for (size_t k = 0; k < b->n_seq; k++) {
         const void *tok = slu_batch_at(b, b->seq[k].tok_off);
+        const uint64_t n_id = b->seq[k].len_tok;
+        slu_put_le32(
+            raw->data + 4 * (k + 2),
+            (uint32_t)((uint64_t)(p - raw->data) + items_byte(s->bucket, 1, n_id)));
         if (b->masks) {
-            p = put_item(p, s->bucket, tok);
+            p = put_item(p, s->bucket, tok, n_id);
             continue;
         }
         for (uint64_t i = 0; i < n_id && w == 2; i++)
@@ -172,18 +178,21 @@ static int put_config(const struct litdata *l, const struct slu_shard_bucket *b,
         item[] = "{\\\"type\\\": \\\"builtins.dict\\\", \\\"context\\\": "
                  "\\\"[\\\\\\\"input_ids\\\\\\\", \\\\\\\"loss_mask\\\\\\\"]\\\", "
                  "\\\"children_spec\\\": [" LEAF ", " LEAF "]}";
-    char mask[32] = "";
+    char mask[32] = "", size[64];
+    snprintf(size, sizeof size,
+             b->length ? "\"chunk_bytes\": null, \"chunk_size\": %llu"
+                       : "\"chunk_bytes\": %llu, \"chunk_size\": null",
+             (unsigned long long)(b->length ? b->shard_sequences : b->rule.size));
     if (b->masks)
         snprintf(mask, sizeof mask, ", \"no_header_numpy:%d\"", TYPE_U8);
     return slu_buf_printf(
         text, err,
-        "], \"config\": {\"chunk_bytes\": null, \"chunk_size\": %llu, "
+        "], \"config\": {%s, "
         "\"compression\": %s, \"data_format\": [\"no_header_numpy:%d\"%s], "
         "\"data_spec\": \"[1, %s]\", \"encryption\": null, \"item_loader\": "
         "\"%s\"}}",
-        (unsigned long long)b->shard_sequences, l->level ? "\"zstd\"" : "null",
-        b->tok_bytes == 2 ? TYPE_U16 : TYPE_U32, mask, b->masks ? item : plain,
-        b->masks ? "PyTreeLoader" : "TokensLoader");
+        size, l->level ? "\"zstd\"" : "null", b->tok_bytes == 2 ? TYPE_U16 : TYPE_U32,
+        mask, b->masks ? item : plain, b->masks ? "PyTreeLoader" : "TokensLoader");
 }
 
 /* Writes {"chunks": […], "config": …}, without "updated_at", because no output has
@@ -200,14 +209,14 @@ static int litdata_bucket(void *state, const struct slu_shard_bucket *b,
         litdata_file_name(l, shard[i].number, 0, name, sizeof name);
         char dim[24] = "null";
         if (!b->masks)
-            snprintf(dim, sizeof dim, "%llu",
-                     (unsigned long long)(shard[i].n_seq * b->n_id));
-        rc = slu_buf_printf(&text, err,
-                            "%s{\"chunk_bytes\": %llu, \"chunk_size\": %llu, \"dim\": "
-                            "%s, \"filename\": \"%s\"}",
-                            i ? ", " : "",
-                            (unsigned long long)raw_byte(b, shard[i].n_seq),
-                            (unsigned long long)shard[i].n_seq, dim, name);
+            snprintf(dim, sizeof dim, "%llu", (unsigned long long)shard[i].n_tok);
+        rc = slu_buf_printf(
+            &text, err,
+            "%s{\"chunk_bytes\": %llu, \"chunk_size\": %llu, \"dim\": "
+            "%s, \"filename\": \"%s\"}",
+            i ? ", " : "",
+            (unsigned long long)raw_byte(b, shard[i].n_seq, shard[i].n_tok),
+            (unsigned long long)shard[i].n_seq, dim, name);
     }
     if (!rc)
         rc = put_config(l, b, &text, err);
@@ -221,6 +230,8 @@ const struct slu_shard_format slu_shard_litdata = {
     .name = "litdata",
     .labels = SLU_LABELS_ANY,
     .masks = true,
+    .documents = true,
+    .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = litdata_shard_sequences,
     .check = litdata_check,
     .init = litdata_init,

@@ -8,6 +8,8 @@
  *                                (ndarray:uint16 or uint32, of fixed shape); of a stream
  *                                with masks also `loss_mask` (ndarray:uint8, of the same
  *                                shape): 1 for a token that is trained on, else 0
+ *   documents/…                  whole documents: `tokens` and `loss_mask` without a
+ *                                fixed shape, and no seq_lengths
  *   D_<i>/index.json             a data set of this bucket
  *   index.json                   a data set of all buckets, as merge_index makes it
  *
@@ -70,18 +72,26 @@ static bool mds_owns(const char *name)
            slu_shard_name_is(name, "shard.", ".mds.tmp");
 }
 
-/* Bytes of a sample with n_seg segments. */
-static uint64_t sample_byte(const struct slu_shard_bucket *b, uint64_t n_seg)
+/* Bytes of an array of one dimension whose shape is not fixed, before its n values. */
+static unsigned shape_byte(uint64_t n)
 {
-    unsigned dim = n_seg < 1 << 8 ? 1 : n_seg < 1 << 16 ? 2 : 4;
-    return 4 + 1 + dim + 4 * n_seg + b->n_id * (b->tok_bytes + b->masks);
+    return 1 + (n < 1 << 8 ? 1 : n < 1 << 16 ? 2 : 4);
+}
+
+/* Bytes of a sample of n_id ids with n_seg segments. */
+static uint64_t sample_byte(const struct slu_shard_bucket *b, uint64_t n_id,
+                            uint64_t n_seg)
+{
+    uint64_t ids = n_id * (b->tok_bytes + b->masks);
+    return b->length ? 4 + shape_byte(n_seg) + 4 * n_seg + ids
+                     : (1U + b->masks) * (4 + shape_byte(n_id)) + ids;
 }
 
 /* Number of sequences that fit a shard for any segments; at worst, each segment has one
  * id. */
 static uint64_t most_sequences(const struct slu_shard_bucket *b)
 {
-    return (UINT32_MAX - 8 - MAX_CONFIG) / (4 + sample_byte(b, b->n_id));
+    return (UINT32_MAX - 8 - MAX_CONFIG) / (4 + sample_byte(b, b->n_id, b->n_id));
 }
 
 static uint64_t mds_shard_sequences(const struct slu_shard_bucket *b)
@@ -102,16 +112,15 @@ static int mds_check(const struct slu_shard_bucket *b, struct slu_err *err)
 
 static uint64_t mds_build_byte(const struct slu_shard_bucket *b)
 {
+    const struct slu_shard_most n = slu_shard_most(b);
     uint64_t lengths = b->max_segments ? 4 * b->max_segments : b->n_id / 4,
-             raw = b->shard_sequences *
-                   (16 + b->n_id * (b->tok_bytes + b->masks) + lengths);
+             raw = n.n_seq * (24 + lengths) + n.n_tok * (b->tok_bytes + b->masks);
     return raw + slu_zstd_frame_bound(raw) + (4 << 20);
 }
 
-/* Writes the result of json.dumps(…, sort_keys=True) for the writer's configuration, in
- * two parts: up to "mds" and after it, because the index inserts members between. */
-static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
-                      bool in_shard, struct slu_buf *out, struct slu_err *err)
+/* The beginning of the configuration: the columns of sequences of a bucket's length. */
+static int put_columns(const struct slu_shard_bucket *b, struct slu_buf *out,
+                       struct slu_err *err)
 {
     unsigned bits = 8 * b->tok_bytes;
     const uint64_t n = b->max_segments;
@@ -129,12 +138,36 @@ static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
         out, err,
         "{\"column_encodings\": [%s\"ndarray:uint32%s\", \"ndarray:uint%u:%llu\"], "
         "\"column_names\": [%s\"seq_lengths\", \"tokens\"], "
-        "\"column_sizes\": [%s%s, %llu], \"compression\": %s, \"format\": \"mds\", "
-        "\"hashes\": [\"xxh3_64\"], %s",
+        "\"column_sizes\": [%s%s, %llu], ",
         type, shape, bits, (unsigned long long)b->n_id,
         b->masks ? "\"loss_mask\", " : "", mask, size,
-        (unsigned long long)(b->n_id * b->tok_bytes), m->compression,
-        in_shard ? "\"size_limit\": null, \"version\": 2}" : "");
+        (unsigned long long)(b->n_id * b->tok_bytes));
+}
+
+/* The same of whole documents. */
+static int put_document_columns(const struct slu_shard_bucket *b, struct slu_buf *out,
+                                struct slu_err *err)
+{
+    return slu_buf_printf(out, err,
+                          "{\"column_encodings\": [%s\"ndarray:uint%u\"], "
+                          "\"column_names\": [%s\"tokens\"], "
+                          "\"column_sizes\": [%snull], ",
+                          b->masks ? "\"ndarray:uint8\", " : "", 8 * b->tok_bytes,
+                          b->masks ? "\"loss_mask\", " : "", b->masks ? "null, " : "");
+}
+
+/* Writes the result of json.dumps(…, sort_keys=True) for the writer's configuration, in
+ * two parts: up to "mds" and after it, because the index inserts members between. */
+static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
+                      bool in_shard, struct slu_buf *out, struct slu_err *err)
+{
+    int rc = b->length ? put_columns(b, out, err) : put_document_columns(b, out, err);
+    return rc ? rc
+              : slu_buf_printf(out, err,
+                               "\"compression\": %s, \"format\": \"mds\", "
+                               "\"hashes\": [\"xxh3_64\"], %s",
+                               m->compression,
+                               in_shard ? "\"size_limit\": null, \"version\": 2}" : "");
 }
 
 /* Writes the column loss_mask, if there are masks. */
@@ -187,19 +220,40 @@ static int put_fixed(uint8_t **at, const struct slu_shard_bucket *b,
     return SLU_OK;
 }
 
+/* Writes the shape of n values: their number, the only dimension. */
+static uint8_t *put_shape(uint8_t *p, uint64_t n)
+{
+    const unsigned dim = shape_byte(n) - 1;
+    uint8_t le[4];
+    slu_put_le32(le, (uint32_t)n);
+    *p++ = (uint8_t)(1 << 2 | dim >> 1);
+    memcpy(p, le, dim);
+    return p + dim;
+}
+
+/* Writes [sizes of both columns][loss_mask][tokens] of a document. */
+static uint8_t *put_document(uint8_t *p, const struct slu_shard_bucket *b,
+                             const struct slu_batch *from, const struct slu_seq *q)
+{
+    const uint64_t n = q->len_tok, shape = shape_byte(n);
+    if (b->masks) {
+        slu_put_le32(p, (uint32_t)(shape + n));
+        p += 4;
+    }
+    slu_put_le32(p, (uint32_t)(shape + n * b->tok_bytes));
+    p += 4;
+    if (b->masks)
+        p = put_mask(put_shape(p, n), from, q);
+    return put_ids(put_shape(p, n), from, q, b->tok_bytes);
+}
+
 /* Writes [size of seq_lengths, the only column without a fixed
  * size][loss_mask][seq_lengths][tokens]. */
 static uint8_t *put_sample(uint8_t *p, const struct slu_shard_bucket *b,
                            const struct slu_batch *from, const struct slu_seq *q)
 {
-    unsigned k = q->n_seg < 1 << 8 ? 0 : q->n_seg < 1 << 16 ? 1 : 2;
-    uint8_t n_seg[4];
-    slu_put_le32(n_seg, (uint32_t)q->n_seg);
-    slu_put_le32(p, (uint32_t)(1 + (1U << k) + 4 * q->n_seg));
-    p = put_mask(p + 4, from, q);
-    *p++ = (uint8_t)(1 << 2 | k);
-    memcpy(p, n_seg, 1U << k);
-    p += 1U << k;
+    slu_put_le32(p, (uint32_t)(shape_byte(q->n_seg) + 4 * q->n_seg));
+    p = put_shape(put_mask(p + 4, from, q), q->n_seg);
     for (uint64_t i = 0; i < q->n_seg; i++, p += 4)
         slu_put_le32(p, (uint32_t)from->seg[q->seg_off + i].len_tok);
     return put_ids(p, from, q, b->tok_bytes);
@@ -210,7 +264,8 @@ static int put_raw(const struct mds *m, const struct slu_shard *s,
 {
     uint64_t table = 4 * (s->n_seq + 2), byte = table, fixed = s->bucket->max_segments;
     for (size_t i = 0; i < b->n_seq; i++)
-        byte += sample_byte(s->bucket, fixed ? fixed : b->seq[i].n_seg);
+        byte +=
+            sample_byte(s->bucket, b->seq[i].len_tok, fixed ? fixed : b->seq[i].n_seg);
     int rc = slu_buf_reserve(raw, byte + MAX_CONFIG, err);
     if (rc)
         return rc;
@@ -222,7 +277,9 @@ static int put_raw(const struct mds *m, const struct slu_shard *s,
     slu_put_le32(raw->data, (uint32_t)s->n_seq);
     for (size_t i = 0; i < b->n_seq; i++) {
         slu_put_le32(raw->data + 4 * (i + 1), (uint32_t)(p - raw->data));
-        if (!fixed)
+        if (!s->bucket->length)
+            p = put_document(p, s->bucket, b, &b->seq[i]);
+        else if (!fixed)
             p = put_sample(p, s->bucket, b, &b->seq[i]);
         else if ((rc = put_fixed(&p, s->bucket, b, &b->seq[i], err)))
             return rc;
@@ -353,6 +410,8 @@ const struct slu_shard_format slu_shard_mds = {
     .name = "mds",
     .labels = SLU_LABELS_ANY,
     .masks = true,
+    .documents = true,
+    .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = mds_shard_sequences,
     .check = mds_check,
     .init = mds_init,

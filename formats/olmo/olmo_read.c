@@ -153,14 +153,14 @@ static int end(const struct olmo *o, struct slu_err *err)
                     (unsigned long long)o->at_tok);
 }
 
-static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
+static int olmo_next(void *state, uint64_t n_id, struct slu_buf *ids,
+                     struct slu_err *err)
 {
     struct olmo *o = state;
-    uint64_t n_id = o->n_id;
     /* A further row would exceed the ids, which slu_olmo_rows reports. */
     if (o->at == o->n_seq)
         return end(o, err);
-    int rc = n_id ? check_rows(o, err) : document(o, &n_id, err);
+    int rc = o->n_id ? check_rows(o, err) : document(o, &n_id, err);
     slu_buf_clear(ids);
     if (!rc && o->marks)
         rc = slu_buf_reserve(ids, n_id * 4, err);

@@ -13,6 +13,9 @@
 enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, MASKS, N_COLUMN };
 static const char *const columns[N_COLUMN] = {"input_ids", "labels", "seq_lengths",
                                               "position_ids", "assistant_masks"};
+/* Of whole documents. */
+enum { DOCUMENT_MASKS = 1, N_DOCUMENT_COLUMN };
+static const char *const document_columns[] = {"input_ids", "assistant_masks"};
 /* Of megatron-sft, behind INPUT_IDS. */
 enum { LOSS_MASK = 1, SEQ_START_ID, N_SFT_COLUMN };
 static const char *const sft_columns[N_SFT_COLUMN] = {"input_ids", "loss_mask",
@@ -23,8 +26,9 @@ struct state {
     struct slu_parquet_lists *lists;
     struct slu_buf list[N_COLUMN];
     unsigned n_column;
-    bool masks;
-    uint64_t n_id, row;
+    bool masks, documents;
+    uint64_t row;
+    uint64_t n_id; /* of the current sequence */
 };
 
 static void close_lists(void *state)
@@ -51,7 +55,7 @@ static int open_lists(void **state, const char *path, const char *const *column,
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
     p->lib = lib;
-    p->n_id = b->n_id;
+    p->documents = !b->length;
     p->masks = b->masks;
     p->n_column = n_column;
     int rc =
@@ -71,8 +75,10 @@ static int wrong(const struct state *p, const char *what, uint64_t at,
 }
 
 /* Reads the next row's lists. All but that of column `apart` have n_id values. */
-static int next_lists(struct state *p, unsigned apart, struct slu_err *err)
+static int next_lists(struct state *p, uint64_t n_id, unsigned apart,
+                      struct slu_err *err)
 {
+    p->n_id = n_id;
     int rc = p->lib->lists_next(p->lists, p->n_id, p->list, err);
     for (unsigned i = 0; i < p->n_column && !rc; i++)
         if (i != apart && p->list[i].len != 4 * p->n_id)
@@ -87,6 +93,9 @@ static int parquet_open(void **state, const char *const *path,
                         const struct slu_shard_bucket *b, uint64_t n_seq,
                         struct slu_err *err)
 {
+    if (!b->length)
+        return open_lists(state, path[0], document_columns,
+                          N_DOCUMENT_COLUMN - !b->masks, b, n_seq, err);
     return open_lists(state, path[0], columns, b->masks ? N_COLUMN : MASKS, b, n_seq,
                       err);
 }
@@ -106,21 +115,17 @@ static int check_segment(const struct state *p, uint64_t at, uint64_t len,
     for (uint64_t i = 0; i < len; i++) {
         if (pos[i] != (int64_t)i)
             return wrong(p, "position_ids and seq_lengths differ", at + i, err);
-        if (masks && (mask[i] & ~1))
-            return wrong(p, "assistant_masks is neither 0 nor 1", at + i, err);
         if (label[i] != (i == 0 || padding || (masks && !mask[i]) ? -100 : id[i]))
             return wrong(p, "labels and input_ids differ", at + i, err);
     }
     return SLU_OK;
 }
 
-static int parquet_next(void *state, struct slu_buf *ids, struct slu_err *err)
+/* Checks the row of a sequence of segments. */
+static int check_row(struct state *p, struct slu_err *err)
 {
-    struct state *p = state;
     uint64_t at = 0;
-    int rc = next_lists(p, SEQ_LENGTHS, err);
-    if (rc)
-        return rc;
+    int rc = SLU_OK;
     const int32_t *len = (const int32_t *)(const void *)p->list[SEQ_LENGTHS].data;
     for (size_t k = 0; k < p->list[SEQ_LENGTHS].len / 4 && !rc; k++) {
         if (len[k] <= 0 || (uint64_t)len[k] > p->n_id - at)
@@ -130,14 +135,37 @@ static int parquet_next(void *state, struct slu_buf *ids, struct slu_err *err)
         rc = check_segment(p, at, (uint64_t)len[k], err);
         at += (uint64_t)len[k];
     }
-    if (!rc && at != p->n_id)
-        return wrong(p, "seq_lengths end before the row does,", at, err);
+    return !rc && at != p->n_id
+               ? wrong(p, "seq_lengths end before the row does,", at, err)
+               : rc;
+}
+
+static int check_mask(const struct state *p, const int32_t *mask, struct slu_err *err)
+{
+    for (uint64_t i = 0; i < p->n_id; i++)
+        if (mask[i] & ~1)
+            return wrong(p, "assistant_masks is neither 0 nor 1", i, err);
+    return SLU_OK;
+}
+
+static int parquet_next(void *state, uint64_t n_id, struct slu_buf *ids,
+                        struct slu_err *err)
+{
+    struct state *p = state;
+    const unsigned masks = p->documents ? DOCUMENT_MASKS : MASKS;
+    int rc = next_lists(p, n_id, p->documents ? N_COLUMN : SEQ_LENGTHS, err);
+    if (rc)
+        return rc;
+    const int32_t *mask = (const int32_t *)(const void *)p->list[masks].data;
+    if (p->masks)
+        rc = check_mask(p, mask, err);
+    if (!rc && !p->documents)
+        rc = check_row(p, err);
     p->row++;
     slu_buf_clear(ids);
     if (!rc)
         rc = slu_buf_append(ids, p->list[INPUT_IDS].data, p->list[INPUT_IDS].len, err);
     uint32_t *marked = (void *)ids->data;
-    const int32_t *mask = (const void *)p->list[MASKS].data;
     for (uint64_t i = 0; p->masks && !rc && i < p->n_id; i++)
         marked[i] = slu_mask_mark(marked[i], (uint32_t)mask[i]);
     return rc;
@@ -178,10 +206,11 @@ static int mark_segment(const struct state *p, uint64_t at, uint64_t end, uint32
     return SLU_OK;
 }
 
-static int sft_next(void *state, struct slu_buf *ids, struct slu_err *err)
+static int sft_next(void *state, uint64_t n_id, struct slu_buf *ids,
+                    struct slu_err *err)
 {
     struct state *p = state;
-    int rc = next_lists(p, SEQ_START_ID, err);
+    int rc = next_lists(p, n_id, SEQ_START_ID, err);
     if (rc)
         return rc;
     slu_buf_clear(ids);

@@ -9,6 +9,7 @@
  *     position_ids  positions from 0 in each segment
  *     assistant_masks  of a stream with masks: 1 at a token that is trained on, else 0;
  *                   labels then are -100 at each other token, too
+ *   documents/…               of whole documents input_ids and assistant_masks alone
  *
  * TRL's DataCollatorForLanguageModeling with padding_free (trl/trainer/sft_trainer.py)
  * makes positions from seq_lengths, and the same labels from input_ids, except at
@@ -24,21 +25,27 @@
 
 enum { AUTO_TOKENS = 1 << 23, GROUP_TOKENS = 1 << 20, LEVEL = 3 };
 enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN, MASKS = N_COLUMN };
+enum { DOCUMENT_IDS, N_DOCUMENT_COLUMN };
 #define NO_LABEL (-100)
 
 /* The last one is only in sets with masks. */
 static const char *const columns[N_COLUMN + 1] = {"input_ids", "labels", "seq_lengths",
-                                                  "position_ids", "assistant_masks"};
+                                                  "position_ids", "assistant_masks"},
+                                            *const document_columns[] = {
+                                                "input_ids", "assistant_masks"};
 
 /* The form from which every version of datasets takes its features. */
 #define LIST_OF                                                                        \
     "{\"feature\": {\"dtype\": \"int32\", \"_type\": \"Value\"}, \"_type\": "          \
     "\"Sequence\"}"
+#define IDS  "{\"info\": {\"features\": {\"input_ids\": " LIST_OF
+#define MASK ", \"assistant_masks\": " LIST_OF
 #define FEATURES                                                                       \
-    "{\"info\": {\"features\": {\"input_ids\": " LIST_OF ", \"labels\": " LIST_OF      \
-    ", \"seq_lengths\": " LIST_OF ", \"position_ids\": " LIST_OF
-static const char features[] = FEATURES "}}}";
-static const char features_masks[] = FEATURES ", \"assistant_masks\": " LIST_OF "}}}";
+    IDS ", \"labels\": " LIST_OF ", \"seq_lengths\": " LIST_OF                         \
+        ", \"position_ids\": " LIST_OF
+/* Without masks, and with them. */
+static const char *const features[] = {FEATURES "}}}", FEATURES MASK "}}}"},
+                         *const document_features[] = {IDS "}}}", IDS MASK "}}}"};
 
 int slu_parquet_shards_init(void **state, const struct slu_shards_cfg *cfg,
                             struct slu_err *err)
@@ -88,33 +95,44 @@ uint64_t slu_parquet_shards_auto(const struct slu_shard_bucket *b)
     return n ? n : 1;
 }
 
-uint64_t slu_parquet_shards_rows(const struct slu_shard_bucket *b)
+/* Rows of a row group, of n_seq rows with n_tok ids. */
+static uint64_t group_rows(uint64_t n_seq, uint64_t n_tok)
 {
-    uint64_t n = GROUP_TOKENS / b->n_id;
+    uint64_t n = n_tok ? GROUP_TOKENS * n_seq / n_tok : 0;
     return n ? n : 1;
 }
 
-/* The columns; one of them for a row group a second time while it is written; a list
- * with its levels. */
+/* The columns; one of them for a row group a second time while it is written, of
+ * documents perhaps with most of the ids; a list with its levels. */
 uint64_t slu_parquet_shards_byte(const struct slu_shard_bucket *b, unsigned n_column)
 {
-    const uint64_t group = slu_parquet_shards_rows(b),
-                   rows = group < b->shard_sequences ? group : b->shard_sequences;
-    return (b->n_id * 4 * n_column + 64) * b->shard_sequences + 12 * b->n_id * rows +
-           8 * b->n_id + (4 << 20);
+    const struct slu_shard_most n = slu_shard_most(b);
+    uint64_t group = group_rows(n.n_seq, n.n_tok) * b->n_id;
+    if (!b->length || group > n.n_tok)
+        group = n.n_tok;
+    return n.n_tok * 4 * n_column + 64 * n.n_seq + 12 * group + 8 * n.longest +
+           (4 << 20);
+}
+
+int slu_parquet_shards_write(const struct slu_parquet_shards *p,
+                             struct slu_parquet_table *t, const struct slu_shard *s,
+                             const struct slu_batch *b, struct slu_buf *out,
+                             struct slu_err *err)
+{
+    t->n_row = s->n_seq;
+    t->group_rows = group_rows(s->n_seq, s->n_tok);
+    for (size_t i = 0; i < b->n_seq; i++)
+        t->most = b->seq[i].len_tok > t->most ? b->seq[i].len_tok : t->most;
+    return p->lib->write(t, p->level, out, err);
 }
 
 static uint64_t parquet_build_byte(const struct slu_shard_bucket *b)
 {
-    return slu_parquet_shards_byte(b, N_COLUMN + b->masks);
+    return slu_parquet_shards_byte(b, (b->length ? N_COLUMN : N_DOCUMENT_COLUMN) +
+                                          b->masks);
 }
 
 /* ---- a table of the shard's sequences ---- */
-
-struct table {
-    const struct slu_batch *b;
-    uint64_t n_id;
-};
 
 uint64_t slu_parquet_shards_ids(const struct slu_batch *b, const struct slu_seq *q,
                                 int32_t *out)
@@ -124,20 +142,33 @@ uint64_t slu_parquet_shards_ids(const struct slu_batch *b, const struct slu_seq 
     return q->len_tok;
 }
 
+static uint64_t put_mask(const struct slu_batch *b, const struct slu_seq *q,
+                         int32_t *out)
+{
+    for (uint64_t i = 0; i < q->len_tok; i++)
+        out[i] = slu_batch_trained(b, q->tok_off + i);
+    return q->len_tok;
+}
+
+static uint64_t put_document(void *ctx, unsigned column, uint64_t row, int32_t *out)
+{
+    const struct slu_batch *b = ctx;
+    return column == DOCUMENT_IDS ? slu_parquet_shards_ids(b, &b->seq[row], out)
+                                  : put_mask(b, &b->seq[row], out);
+}
+
 static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
 {
-    const struct table *t = ctx;
-    const struct slu_seq *q = &t->b->seq[row];
-    const struct slu_seg *seg = &t->b->seg[q->seg_off];
+    const struct slu_batch *b = ctx;
+    const struct slu_seq *q = &b->seq[row];
+    const struct slu_seg *seg = &b->seg[q->seg_off];
     uint64_t at = 0, n = 0;
     if (column == INPUT_IDS)
-        return slu_parquet_shards_ids(t->b, q, out);
-    for (uint64_t i = 0; column == MASKS && i < q->len_tok; i++)
-        out[i] = slu_batch_trained(t->b, q->tok_off + i);
+        return slu_parquet_shards_ids(b, q, out);
     if (column == MASKS)
-        return q->len_tok;
+        return put_mask(b, q, out);
     if (column == LABELS)
-        slu_parquet_shards_ids(t->b, q, out);
+        slu_parquet_shards_ids(b, q, out);
     for (uint64_t k = 0; k < q->n_seg; at += seg[k++].len_tok) {
         uint64_t len = seg[k].len_tok;
         if (len == 0)
@@ -149,7 +180,7 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
         if (column == LABELS) {
             uint64_t masked = seg[k].source == SLU_PADDING ? len : 1;
             for (uint64_t i = 0; i < len; i++)
-                if (i < masked || !slu_batch_trained(t->b, q->tok_off + at + i))
+                if (i < masked || !slu_batch_trained(b, q->tok_off + at + i))
                     out[at + i] = NO_LABEL;
         }
     }
@@ -160,22 +191,24 @@ static int parquet_build(const void *state, const struct slu_shard *s,
                          const struct slu_batch *b, struct slu_buf *out,
                          struct slu_shard_facts *f, struct slu_err *err)
 {
-    const struct slu_parquet_shards *p = state;
-    struct table t = {b, s->bucket->n_id};
     struct slu_parquet_table table = {
         .column = columns,
-        .n_column = b->masks ? N_COLUMN + 1 : N_COLUMN,
+        .n_column = N_COLUMN + b->masks,
         .delta = 1U << POSITION_IDS,
-        .n_row = s->n_seq,
-        .group_rows = slu_parquet_shards_rows(s->bucket),
-        .most = s->bucket->n_id,
         .key = "huggingface",
-        .value = b->masks ? features_masks : features,
-        .ctx = &t,
+        .value = features[b->masks],
+        .ctx = (void *)(uintptr_t)b,
         .list = put_list,
     };
     (void)f;
-    return p->lib->write(&table, p->level, out, err);
+    if (!s->bucket->length) {
+        table.column = document_columns;
+        table.n_column = N_DOCUMENT_COLUMN + b->masks;
+        table.delta = 0;
+        table.value = document_features[b->masks];
+        table.list = put_document;
+    }
+    return slu_parquet_shards_write(state, &table, s, b, out, err);
 }
 
 int slu_parquet_shards_check(const struct slu_shard_format *f,
@@ -194,10 +227,19 @@ static int parquet_check(const struct slu_shard_bucket *b, struct slu_err *err)
     return slu_parquet_shards_check(&slu_shard_parquet, b, err);
 }
 
+static unsigned parquet_id_bytes(const struct slu_header *h)
+{
+    (void)h;
+    return sizeof(int32_t);
+}
+
 const struct slu_shard_format slu_shard_parquet = {
     .name = "parquet",
     .labels = SLU_LABELS_UNWANTED,
     .masks = true,
+    .documents = true,
+    .id_bytes = parquet_id_bytes,
+    .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = slu_parquet_shards_auto,
     .check = parquet_check,
     .init = slu_parquet_shards_init,

@@ -14,9 +14,14 @@ struct slu_parquet_shards {
 SLU_MUST_USE int slu_parquet_shards_init(void **state, const struct slu_shards_cfg *cfg,
                                          struct slu_err *err);
 void slu_parquet_shards_release(void *state); /* NULL is legal */
-/* Sequences of a shard, and rows of a row group, by default. */
+/* Sequences of a shard by default. */
 uint64_t slu_parquet_shards_auto(const struct slu_shard_bucket *b);
-uint64_t slu_parquet_shards_rows(const struct slu_shard_bucket *b);
+/* Writes the shard's table, of which columns, lists and their context are set. */
+SLU_MUST_USE int slu_parquet_shards_write(const struct slu_parquet_shards *p,
+                                          struct slu_parquet_table *t,
+                                          const struct slu_shard *s,
+                                          const struct slu_batch *b,
+                                          struct slu_buf *out, struct slu_err *err);
 /* slu_shard_format.build_byte of n_column lists of int32, of which all but one have a
  * value for each id. */
 uint64_t slu_parquet_shards_byte(const struct slu_shard_bucket *b, unsigned n_column);

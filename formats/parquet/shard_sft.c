@@ -72,19 +72,15 @@ static int sft_build(const void *state, const struct slu_shard *s,
                      const struct slu_batch *b, struct slu_buf *out,
                      struct slu_shard_facts *f, struct slu_err *err)
 {
-    const struct slu_parquet_shards *p = state;
     struct slu_parquet_table table = {
         .column = columns,
         .n_column = N_COLUMN,
         .int8 = 1U << LOSS_MASK,
-        .n_row = s->n_seq,
-        .group_rows = slu_parquet_shards_rows(s->bucket),
-        .most = s->bucket->n_id,
         .ctx = (void *)(uintptr_t)b,
         .list = put_list,
     };
     (void)f;
-    return p->lib->write(&table, p->level, out, err);
+    return slu_parquet_shards_write(state, &table, s, b, out, err);
 }
 
 const struct slu_shard_format slu_shard_megatron_sft = {

@@ -289,15 +289,18 @@ static int put_use(const struct slu_card *c, struct slu_buf *out, struct slu_err
 static int put_documents(const struct slu_card *c, struct slu_buf *out,
                          struct slu_err *err)
 {
-    char a[32], b[32];
+    const struct slu_shard_bucket *k = c->bucket[0].b;
+    char a[32], b[32], more[64];
 
+    snprintf(more, sizeof more, ", each with %llu bytes more",
+             (unsigned long long)k->rule.per_seq);
     return slu_buf_printf(
         out, err,
         "## Files\n\nThe folder `documents` has %s shard%s; each has the documents "
-        "that begin in %s %s.\n\n",
-        grouped(c->bucket[0].b->n_shard, a), slu_plural(c->bucket[0].b->n_shard),
-        grouped(c->bucket[0].b->rule.size, b),
-        c->bucket[0].b->rule.per_tok ? "bytes of ids" : "documents");
+        "that begin in %s %s%s.\n\n",
+        grouped(k->n_shard, a), slu_plural(k->n_shard), grouped(k->rule.size, b),
+        k->rule.per_tok ? "bytes of ids" : "documents",
+        k->rule.per_tok && k->rule.per_seq ? more : "");
 }
 
 static int put_buckets(const struct slu_card *c, struct slu_buf *out,

@@ -65,6 +65,12 @@ static const struct reader {
      "data = StreamingDataset(local=\"%N\", batch_size=1)\n"
      "ids = data[0][\"tokens\"]  # %I ids\n",
      "mask = data[0][\"loss_mask\"]  # 1: trained on\n"},
+    {"mds", "MosaicML's MDS shards, for llm-foundry and Composer", "mosaicml-streaming",
+     "from streaming import StreamingDataset\n"
+     "\n"
+     "data = StreamingDataset(local=\"%N\", batch_size=1)\n"
+     "ids = data[0][\"tokens\"]  # of the first document\n",
+     "mask = data[0][\"loss_mask\"]  # 1: trained on\n", .documents = true},
     {"litdata", "LitData chunks, for LitGPT and Lightning", "litdata",
      "from litdata import StreamingDataset, TokensLoader\n"
      "\n"
@@ -76,12 +82,32 @@ static const struct reader {
      "data = StreamingDataset(\"%N\")\n"
      "ids = data[0][\"input_ids\"]  # %I ids\n",
      "mask = data[0][\"loss_mask\"]  # 1: trained on\n", .masks = true},
+    {"litdata", "LitData chunks, for LitGPT and Lightning", "litdata",
+     "from litdata import StreamingDataset, TokensLoader\n"
+     "\n"
+     "# It cuts a shard's documents, one after the other, into blocks.\n"
+     "data = StreamingDataset(\"%N\", item_loader=TokensLoader(block_size=2048))\n"
+     "ids = data[0]\n",
+     .documents = true},
+    {"litdata", "LitData chunks, for LitGPT and Lightning", "litdata",
+     "from litdata import StreamingDataset\n"
+     "\n"
+     "data = StreamingDataset(\"%N\")\n"
+     "ids = data[0][\"input_ids\"]  # of the first document\n",
+     "mask = data[0][\"loss_mask\"]  # 1: trained on\n", .masks = true,
+     .documents = true},
     {"parquet", "Parquet, for Hugging Face datasets and TRL", "datasets",
      "from datasets import load_dataset\n"
      "\n"
      "data = load_dataset(\"parquet\", data_files=\"%N/*.parquet\", split=\"train\")\n"
      "ids = data[0][\"input_ids\"]  # %I ids\n",
      "mask = data[0][\"assistant_masks\"]  # 1: trained on\n"},
+    {"parquet", "Parquet, for Hugging Face datasets and TRL", "datasets",
+     "from datasets import load_dataset\n"
+     "\n"
+     "data = load_dataset(\"parquet\", data_files=\"%N/*.parquet\", split=\"train\")\n"
+     "ids = data[0][\"input_ids\"]  # of the first document\n",
+     "mask = data[0][\"assistant_masks\"]  # 1: trained on\n", .documents = true},
     {"megatron-sft", "packed Parquet for fine-tuning, for Megatron-Bridge", "pyarrow",
      "import pyarrow.parquet\n"
      "\n"

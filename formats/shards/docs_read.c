@@ -145,14 +145,14 @@ static int shard_end(struct shard *s, struct slu_err *err)
     return rc ? slu_err_at(err, "%s", s->path) : SLU_EOF;
 }
 
-static int shard_next(void *state, struct slu_buf *ids, struct slu_err *err)
+static int shard_next(void *state, uint64_t n_id, struct slu_buf *ids,
+                      struct slu_err *err)
 {
     struct shard *s = state;
     const unsigned bytes = slu_id_bytes(s->file.type);
-    uint64_t n_id = s->n_id;
     if (s->seq == s->n_seq)
         return shard_end(s, err);
-    int rc = n_id ? check_ends(s, err) : document(s, &n_id, err);
+    int rc = s->n_id ? check_ends(s, err) : document(s, &n_id, err);
     slu_buf_clear(ids);
     if (!rc) {
         rc = slu_raw_append(s->raw, ids, n_id * bytes, err);

@@ -36,7 +36,8 @@ struct slu_shard_rule slu_shards_documents_rule(const struct slu_shards_cfg *cfg
 
     if (cfg->shard_sequences)
         return (struct slu_shard_rule){0, 1, cfg->shard_sequences};
-    return (struct slu_shard_rule){slu_shards_id_bytes(cfg, cfg->header), 0,
+    return (struct slu_shard_rule){slu_shards_id_bytes(cfg, cfg->header),
+                                   f->build ? SLU_SHARD_DOCUMENT_BYTE : 0,
                                    cfg->shard_byte ? cfg->shard_byte : f->shard_byte};
 }
 
@@ -49,7 +50,8 @@ int slu_shards_check_longest(const struct slu_shards_cfg *cfg, uint64_t n_tok,
 
     if (!r.per_tok || !n_tok)
         return SLU_OK;
-    if (n_tok > r.size / r.per_tok)
+    if (slu_shard_place(&r, (struct slu_count){.tokens = n_tok, .sequences = 1}) >
+        r.size)
         return slu_advise(err, SLU_ADVISE_SHARD_BYTES,
                           slu_fail(err, SLU_E_USAGE,
                                    "format %s: a document of %llu ids takes more than "
@@ -70,18 +72,58 @@ int slu_shards_check_longest(const struct slu_shards_cfg *cfg, uint64_t n_tok,
             (unsigned long long)f->most_id, (unsigned long long)most));
 }
 
+static bool takes_documents(const struct slu_shard_format *f)
+{
+    return f->documents;
+}
+
+static bool carries_masks(const struct slu_shard_format *f)
+{
+    return f->masks;
+}
+
+static bool has_segments(const struct slu_shard_format *f)
+{
+    return f->options & SLU_SHARD_SEGMENTS;
+}
+
+/* Checks the options of documents whose shards are built in memory. */
+static int check_built(const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    if (cfg->shard_sequences)
+        return slu_advise(err, SLU_ADVISE_SHARD_BYTES,
+                          slu_fail(err, SLU_E_USAGE,
+                                   "format %s makes a shard in memory, and a number of "
+                                   "documents does not limit its bytes",
+                                   cfg->format->name));
+    if (cfg->shard_byte > SLU_SHARD_BUILD_BYTE)
+        return slu_advise(
+            err, SLU_ADVISE_SHARD_BYTES,
+            slu_fail(err, SLU_E_USAGE,
+                     "format %s: shards of %llu bytes; at most %llu bytes fit",
+                     cfg->format->name, (unsigned long long)cfg->shard_byte,
+                     (unsigned long long)SLU_SHARD_BUILD_BYTE));
+    return SLU_OK;
+}
+
 static int check_documents(const struct slu_shards_cfg *cfg, struct slu_err *err)
 {
+    char can[128];
+
+    slu_shard_formats_with(takes_documents, can, sizeof can);
     if (!cfg->format->documents)
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "format %s cannot take whole documents; megatron, olmo and ds "
-                        "can",
-                        cfg->format->name);
+                        "format %s cannot take whole documents; %s can",
+                        cfg->format->name, can);
+    if (cfg->max_segments)
+        return slu_fail(err, SLU_E_USAGE,
+                        "a whole document is one run of ids, which has no array of "
+                        "segments' lengths");
     if (cfg->header->n_bucket)
         return slu_fail(err, SLU_E_MISMATCH,
                         "whole documents are asked for, and the stream was decomposed "
                         "or packed; give the stream that it was made from");
-    return SLU_OK;
+    return cfg->format->build ? check_built(cfg, err) : SLU_OK;
 }
 
 static int check_buckets(const struct slu_shards_cfg *cfg, struct slu_err *err)
@@ -122,13 +164,15 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
 {
     const struct slu_header *h = cfg->header;
     const struct slu_shard_format *f = cfg->format;
+    char can[128];
 
     if (cfg->compress_set && !(f->options & SLU_SHARD_COMPRESS))
         return slu_fail(err, SLU_E_USAGE, "format %s cannot be compressed", f->name);
-    if (cfg->max_segments && !(f->options & SLU_SHARD_SEGMENTS))
+    slu_shard_formats_with(has_segments, can, sizeof can);
+    if (cfg->max_segments && !has_segments(f))
         return slu_fail(err, SLU_E_USAGE,
-                        "format %s has no array of segments' lengths; mds has",
-                        f->name);
+                        "format %s has no array of segments' lengths; %s has", f->name,
+                        can);
     if (cfg->member != SLU_MEMBER_TXT && !(f->options & SLU_SHARD_MEMBER))
         return slu_fail(err, SLU_E_USAGE, "format %s has no members", f->name);
     if ((cfg->olmo_path || cfg->olmo_tokenizer) && !(f->options & SLU_SHARD_OLMO_PATH))
@@ -140,11 +184,12 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     int rc = cfg->documents ? check_documents(cfg, err) : check_buckets(cfg, err);
     if (rc)
         return rc;
+    slu_shard_formats_with(carries_masks, can, sizeof can);
     if (h->masks && !f->masks)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "format %s cannot carry masks, which tell the tokens that are "
-                        "trained on; all but ds and megatron can",
-                        f->name);
+                        "trained on; %s can",
+                        f->name, can);
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 
@@ -224,6 +269,43 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     else
         *out = s;
     return rc;
+}
+
+int slu_shards_plan(struct slu_shards *s, struct slu_shards_bucket *b, uint64_t n_tok,
+                    struct slu_shards_place *p, struct slu_err *err)
+{
+    const struct slu_shard_rule *r = &b->pub.rule;
+
+    /* A part of whole documents begins where its source says. */
+    if (!b->place && s->cfg.documents && s->part.of && s->part.before)
+        b->place = slu_shard_place(r, *s->part.before);
+    *p = (struct slu_shards_place){b->place / r->size, b->plan_index++, b->plan_tok,
+                                   false};
+    if (p->index == 0 && p->number != b->first + b->n_planned++)
+        return slu_fail(err, SLU_E_LIMIT, /* slu_shards_check_longest was not called */
+                        "a document of %s is longer than a shard: none begins in shard "
+                        "%llu",
+                        b->pub.name, (unsigned long long)(b->first + b->n_planned - 1));
+    b->plan_tok += n_tok;
+    b->place += slu_shard_place(r, (struct slu_count){.tokens = n_tok, .sequences = 1});
+    p->last = b->place / r->size != p->number;
+    if (p->last)
+        b->plan_index = b->plan_tok = 0;
+    return SLU_OK;
+}
+
+int slu_shards_check_document(const struct slu_seg *seg, uint64_t n_seg, uint64_t n_id,
+                              struct slu_err *err)
+{
+    bool is = n_seg && n_id;
+
+    for (uint64_t i = 0; i < n_seg && is; i++)
+        is = seg[i].source != SLU_PADDING && seg[i].source == seg->source &&
+             seg[i].document == seg->document;
+    return is ? SLU_OK
+              : slu_fail(err, SLU_E_MISMATCH,
+                         "whole documents are asked for, and a sequence has none or "
+                         "several; give a stream that was not packed");
 }
 
 /* Refuses to continue a stopped run that wrote shards for which this run has no

@@ -12,7 +12,7 @@
  * that reads it back (formats/shards/shardset.h), and a line in
  * formats/shards/shard_registry.c. A format knows bytes; the engine knows buckets,
  * shards, files, hashes and counts. All sequences of a bucket have the same number of
- * ids. A format either streams (`encode`: shards of any size) or builds (`build`: a
+ * ids, except whole documents. A format either streams (`encode`: shards of any size) or builds (`build`: a
  * shard from all of its sequences, in memory).
  *
  * Each file gets its name when it is complete. slu_shards_free removes all written
@@ -41,6 +41,13 @@ SLU_BEGIN_DECLS
 
 struct slu_shards_cfg;
 struct slu_spool;
+
+/* Of documents whose shards are built in memory: the bytes by which a document is longer
+ * than its ids, so that a shard's size limits the memory of its rows; the largest size of
+ * a shard, so that offsets of 32 bits suffice; and the default. */
+#define SLU_SHARD_DOCUMENT_BYTE 128
+#define SLU_SHARD_BUILD_BYTE    (UINT64_C(1) << 30)
+#define SLU_SHARD_BUILT_BYTE    (UINT64_C(8) << 20)
 
 /* Which sequences a shard has. A sequence is per_seq + per_tok * its ids long, and the
  * sequences of a bucket follow one another: shard k has those that begin in
@@ -72,6 +79,25 @@ struct slu_shard_bucket {
     uint64_t n_shard; /* shards that are complete */
     uint64_t n_seq;   /* sequences in these shards */
 };
+
+/* The most that a shard has which is built in memory: sequences, their ids, and the ids
+ * of one. Documents that are longer than a shard are refused. */
+struct slu_shard_most {
+    uint64_t n_seq, n_tok, longest;
+};
+static inline struct slu_shard_most slu_shard_most(const struct slu_shard_bucket *b)
+{
+    const struct slu_shard_rule *r = &b->rule;
+    uint64_t longest = r->size > r->per_seq ? r->size - r->per_seq : 0;
+
+    if (b->length)
+        return (struct slu_shard_most){b->shard_sequences, b->shard_sequences * b->n_id,
+                                       b->n_id};
+    longest /= r->per_tok;
+    return (struct slu_shard_most){r->size / (r->per_seq + r->per_tok) + 1,
+                                   r->size / r->per_tok + longest, longest};
+}
+
 struct slu_shard {
     const struct slu_shard_bucket *bucket;
     uint64_t number;        /* number in its bucket, from 0 */
@@ -194,8 +220,8 @@ struct slu_shard_format {
     int (*build)(const void *state, const struct slu_shard *s,
                  const struct slu_batch *b, struct slu_buf *out,
                  struct slu_shard_facts *f, struct slu_err *err);
-    /* Returns the most bytes of memory that building a full shard takes: `out` counts,
-     * the batch does not. The number is compared with -M before anything is written.
+    /* Returns the most bytes of memory that building a full shard (slu_shard_most)
+     * takes: `out` counts, the batch does not. The number is compared with -M before anything is written.
      * Reserve the bytes of `out` before appending: a buffer that grows takes half as
      * much again. */
     uint64_t (*build_byte)(const struct slu_shard_bucket *b);
@@ -235,6 +261,9 @@ SLU_MUST_USE int slu_shard_format_find(const struct slu_shard_format **f,
                                        const char *name, struct slu_err *err);
 /* The i-th format of this build; NULL after the last. */
 const struct slu_shard_format *slu_shard_format_at(unsigned i);
+/* Sets out to the names of the formats of which `has` holds: "a, b and c". */
+void slu_shard_formats_with(bool (*has)(const struct slu_shard_format *f), char *out,
+                            size_t cap);
 /* Names of all formats, in this build or not; ends with NULL. */
 extern const char *const slu_shard_format_names[];
 

@@ -20,8 +20,9 @@ typedef struct slu_shards_bucket bucket;
 static uint64_t batch_byte(const struct slu_shard_bucket *b)
 {
     const unsigned width = b->masks ? sizeof(uint32_t) : b->tok_bytes;
-    return b->shard_sequences *
-           (b->n_id * width + sizeof(struct slu_seq) + 4 * sizeof(struct slu_seg));
+    const struct slu_shard_most n = slu_shard_most(b);
+    return n.n_tok * width +
+           n.n_seq * (sizeof(struct slu_seq) + 4 * sizeof(struct slu_seg));
 }
 
 /* While one shard is built, the next one is collected. */
@@ -30,17 +31,22 @@ static uint64_t need(const struct slu_shard_format *f, const struct slu_shard_bu
     return 2 * batch_byte(b) + f->build_byte(b);
 }
 
+/* Size of a shard: its sequences, or bytes of whole documents. */
+static uint64_t size_of(const struct slu_shard_bucket *b)
+{
+    return b->length ? b->shard_sequences : b->rule.size;
+}
+
 static bool fits(const struct slu_shards *s, const struct slu_shard_bucket *b,
-                 uint64_t shard_sequences)
+                 uint64_t size)
 {
     struct slu_shard_bucket k = *b;
 
-    k.shard_sequences = shard_sequences;
-    return shard_sequences < UINT32_MAX &&
-           need(s->cfg.format, &k) <= s->cfg.memory_byte;
+    *(b->length ? &k.shard_sequences : &k.rule.size) = size;
+    return size < UINT32_MAX && need(s->cfg.format, &k) <= s->cfg.memory_byte;
 }
 
-/* The largest number of sequences in a shard of b that fits; `high` does not fit. */
+/* The largest size of a shard of b that fits; `high` does not fit. */
 static uint64_t most(const struct slu_shards *s, const struct slu_shard_bucket *b,
                      uint64_t high)
 {
@@ -71,10 +77,11 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
     const struct slu_shard_bucket *large = NULL, *b;
+    const char *unit = s->cfg.documents ? "bytes" : "sequences";
     uint64_t n = UINT64_MAX;
 
     for (unsigned i = s->n_bucket; i-- > 0 && s->cfg.memory_byte;)
-        if (b = &s->bucket[i].pub, !fits(s, b, b->shard_sequences))
+        if (b = &s->bucket[i].pub, !fits(s, b, size_of(b)))
             large = b;
     if (!large)
         return SLU_OK;
@@ -90,13 +97,13 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
                      f->name));
     return slu_advise(
         err, SLU_ADVISE_MEMORY_OR_SHARDS,
-        slu_fail(
-            err, SLU_E_USAGE,
-            "format %s builds shards in memory: a shard of %llu sequences of %s takes "
-            "%llu MiB, and there are %llu MiB, enough for %llu sequences",
-            f->name, (unsigned long long)large->shard_sequences, large->name,
-            (unsigned long long)(need(f, large) >> 20),
-            (unsigned long long)(s->cfg.memory_byte >> 20), (unsigned long long)n));
+        slu_fail(err, SLU_E_USAGE,
+                 "format %s builds shards in memory: a shard of %llu %s of %s takes "
+                 "%llu MiB, and there are %llu MiB, enough for %llu %s",
+                 f->name, (unsigned long long)size_of(large), unit, large->name,
+                 (unsigned long long)(need(f, large) >> 20),
+                 (unsigned long long)(s->cfg.memory_byte >> 20), (unsigned long long)n,
+                 unit));
 }
 
 /* Number of shards that may be in memory at a time. */
@@ -147,9 +154,10 @@ static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
     j->b = b->batch;
     b->batch = empty;
     j->bucket = b;
-    j->shard = (struct slu_shards_done){.facts = {.number = b->first + b->n_planned++,
-                                                  .n_seq = j->b.n_seq,
-                                                  .n_tok = j->b.n_seq * b->pub.n_id}};
+    j->shard = (struct slu_shards_done){
+        .facts = {.number = b->first + b->n_planned - 1, .n_seq = j->b.n_seq}};
+    for (size_t i = 0; i < j->b.n_seq; i++)
+        j->shard.facts.n_tok += j->b.seq[i].len_tok;
     j->drop = t->s->cfg.drop_last && j->b.n_seq < b->pub.shard_sequences;
     return j->drop || b->rows ? SLU_OK : slu_shards_begin_bucket(t->s, b, err);
 }
@@ -167,15 +175,23 @@ static int bucket_of(struct run *t, const struct slu_seq *q, bucket **of,
     return SLU_OK;
 }
 
-static int add(struct run *t, bucket *b, const struct slu_seq *q, struct slu_err *err)
+/* Adds a sequence to its shard; *last: which is then full. */
+static int add(struct run *t, bucket *b, const struct slu_seq *q, bool *last,
+               struct slu_err *err)
 {
-    int rc = SLU_OK;
+    const struct slu_shard_most most = slu_shard_most(&b->pub);
+    struct slu_shards_place place = {0};
+    int rc = slu_shards_plan(t->s, b, q->len_tok, &place, err);
 
-    /* Allocated once, without spare memory. */
-    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte)
-        rc = slu_buf_reserve(&b->batch.own,
-                             b->pub.shard_sequences * b->pub.n_id * b->batch.tok_bytes,
-                             err);
+    *last = place.last;
+    if (!rc && t->s->cfg.documents)
+        rc = slu_shards_check_document(&t->in.seg[q->seg_off], q->n_seg, q->len_tok,
+                                       err);
+    /* Allocated once, without spare memory; of documents, all but a long last one. */
+    if (!rc && b->batch.n_seq == 0 && t->s->cfg.memory_byte)
+        rc = slu_buf_reserve(
+            &b->batch.own,
+            (b->pub.length ? most.n_tok : most.longest) * b->batch.tok_bytes, err);
     return rc ? rc
               : slu_batch_add(&b->batch, slu_batch_at(&t->in, q->tok_off), q->len_tok,
                               &t->in.seg[q->seg_off], q->n_seg, t->in.str.data, err);
@@ -201,11 +217,10 @@ static int produce(void *ctx, void *job, struct slu_err *err)
                     return rc;
             }
             t->at++;
-            rc = add(t, b, q, err);
-            if (rc)
-                return rc;
-            if (b->batch.n_seq == b->pub.shard_sequences)
-                return take(t, b, job, err);
+            bool full = false;
+            rc = add(t, b, q, &full, err);
+            if (rc || full)
+                return rc ? rc : take(t, b, job, err);
         }
         int rc = t->source(t->ctx, &t->in, err);
         if (rc < 0)
@@ -252,8 +267,10 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
     struct job *j = job;
-    struct slu_shard at = {&j->bucket->pub, j->shard.facts.number,
-                           j->shard.facts.n_seq};
+    struct slu_shard at = {.bucket = &j->bucket->pub,
+                           .number = j->shard.facts.number,
+                           .n_seq = j->shard.facts.n_seq,
+                           .n_tok = j->shard.facts.n_tok};
     int rc = SLU_OK;
 
     (void)worker;

@@ -54,10 +54,9 @@ struct slu_shards_bucket {
     uint64_t first;                /* for a part: number of its first shard */
     struct slu_shards_done *noted; /* for a part: pub.n_shard elements, as facts */
     size_t cap_noted;
-    uint64_t n_planned; /* shards to build that jobs have taken */
-    /* Of a format that streams: the place of the next sequence that a job takes
-     * (slu_shard_rule), its index in its shard, and the ids before it there. */
-    uint64_t place, plan_index, plan_tok;
+    /* Shards that slu_shards_plan has begun; the place of the next sequence that a job
+     * takes (slu_shard_rule), its index in its shard, and the ids before it there. */
+    uint64_t n_planned, place, plan_index, plan_tok;
     uint64_t n_short; /* in the last shard, if it is short */
 
     /* The current shard: of a format that streams … */
@@ -210,6 +209,17 @@ int slu_shards_queue_end(struct slu_shards *s, int rc, struct slu_err *err);
 
 /* ---- shard.c ---- */
 
+/* The shard of a sequence, its index in it, and the ids before it there. */
+struct slu_shards_place {
+    uint64_t number, index, at;
+    bool last; /* the next sequence begins in another shard */
+};
+/* Decides the place of the bucket's next sequence, of n_tok ids. */
+int slu_shards_plan(struct slu_shards *s, struct slu_shards_bucket *b, uint64_t n_tok,
+                    struct slu_shards_place *p, struct slu_err *err);
+/* SLU_E_MISMATCH unless the sequence is a part or all of one document. */
+int slu_shards_check_document(const struct slu_seg *seg, uint64_t n_seg, uint64_t n_id,
+                              struct slu_err *err);
 /* slu_shards_write after the checks at its beginning, up to the ends of the buckets. */
 int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
                    unsigned n_threads, unsigned n_slots, struct slu_err *err);

@@ -59,6 +59,24 @@ int slu_shard_format_find(const struct slu_shard_format **f, const char *name,
                     built);
 }
 
+void slu_shard_formats_with(bool (*has)(const struct slu_shard_format *f), char *out,
+                            size_t cap)
+{
+    unsigned left = 0;
+    size_t n = 0;
+
+    for (unsigned i = 0; i < N_KIND; i++)
+        left += has(kinds[i].format);
+    *out = 0;
+    for (unsigned i = 0; i < N_KIND && n < cap; i++)
+        if (has(kinds[i].format)) {
+            const char *join = n == 0 ? "" : left == 1 ? " and " : ", ";
+            n +=
+                (size_t)snprintf(out + n, cap - n, "%s%s", join, kinds[i].format->name);
+            left--;
+        }
+}
+
 const struct slu_shard_layout *slu_shard_layout_find(const char *name)
 {
     for (unsigned i = 0; i < N_KIND; i++)

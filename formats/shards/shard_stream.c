@@ -40,18 +40,12 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
     return rc;
 }
 
-static int begin_shard(struct slu_shards *s, bucket *b, uint64_t number,
-                       struct slu_err *err)
+static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
     struct slu_shard at = {.bucket = &b->pub, .number = b->first + b->n_ended};
     int rc = b->rows ? SLU_OK : slu_shards_begin_bucket(s, b, err);
 
-    if (!rc && number != at.number) /* slu_shards_check_longest was not called */
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "a document of %s is longer than a shard: none begins in shard "
-                      "%llu",
-                      b->pub.name, (unsigned long long)at.number);
     if (rc || slu_shards_done(b, at.number))
         return rc;
     rc = slu_shards_files_open(s, b, at.number, &b->files, err);
@@ -121,10 +115,8 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 
 struct row {
     unsigned bucket;
-    bool done;                           /* written by an earlier run: not encoded */
-    bool last;                           /* the next sequence begins in another shard */
-    uint64_t number, index;              /* its shard; index in it */
-    uint64_t at;                         /* ids before it in its shard */
+    bool done; /* written by an earlier run: not encoded */
+    struct slu_shards_place place;
     size_t end[SLU_SHARD_FILES];         /* end of its bytes in enc */
     struct slu_u128 hash, mask, content; /* mask: 0 without masks */
 };
@@ -141,32 +133,6 @@ struct run {
     void *ctx;
 };
 
-/* Decides the shard of the bucket's next sequence, of n_tok ids. */
-static void plan(bucket *b, uint64_t n_tok, struct row *row)
-{
-    const struct slu_shard_rule *r = &b->pub.rule;
-
-    row->number = b->place / r->size;
-    row->index = b->plan_index++;
-    row->at = b->plan_tok;
-    row->done = slu_shards_done(b, row->number);
-    b->plan_tok += n_tok;
-    b->place += slu_shard_place(r, (struct slu_count){.tokens = n_tok, .sequences = 1});
-    row->last = b->place / r->size != row->number;
-    if (row->last)
-        b->plan_index = b->plan_tok = 0;
-}
-
-/* A part of whole documents begins where its source says. */
-static void begin_place(struct slu_shards *s)
-{
-    const struct slu_count *n = s->part.of ? s->part.before : NULL;
-    bucket *b = &s->bucket[0];
-
-    if (n && s->cfg.documents && !b->place)
-        b->place = slu_shard_place(&b->pub.rule, *n);
-}
-
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
@@ -175,22 +141,23 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 
     if (rc)
         return rc;
-    begin_place(t->s);
     slu_buf_clear(&j->row);
     rc = slu_buf_reserve(&j->row, j->b.n_seq * sizeof(struct row), err);
     if (rc)
         return rc;
     struct row *row = (void *)j->row.data;
-    for (size_t i = 0; i < j->b.n_seq; i++) {
+    for (size_t i = 0; i < j->b.n_seq && !rc; i++) {
         int k = slu_shards_bucket_of(t->s, j->b.seq[i].len_tok);
         if (k < 0)
             return slu_fail(err, SLU_E_MISMATCH,
                             "a sequence of %llu tokens belongs to no bucket",
                             (unsigned long long)j->b.seq[i].len_tok);
+        bucket *b = &t->s->bucket[k];
         row[i].bucket = (unsigned)k;
-        plan(&t->s->bucket[k], j->b.seq[i].len_tok, &row[i]);
+        rc = slu_shards_plan(t->s, b, j->b.seq[i].len_tok, &row[i].place, err);
+        row[i].done = slu_shards_done(b, row[i].place.number);
     }
-    return SLU_OK;
+    return rc;
 }
 
 /* Parts the marked ids of a sequence. */
@@ -222,26 +189,9 @@ static void hash(const struct job *j, struct row *row, const struct slu_seq *q)
     row->mask = j->b.masks ? slu_mask_hash(slu_batch_at(&j->b, q->tok_off), q->len_tok,
                                            row->hash)
                            : (struct slu_u128){0, 0};
-    row->content = slu_shards_content(row->index, j->b.masks ? row->mask : row->hash,
-                                      &j->b.seg[q->seg_off], q->n_seg);
-}
-
-/* Whether the sequence is a part or all of one document. */
-static bool is_document(const struct slu_shard_seq *q)
-{
-    for (uint64_t i = 0; i < q->n_seg; i++)
-        if (q->seg[i].source == SLU_PADDING || q->seg[i].source != q->seg->source ||
-            q->seg[i].document != q->seg->document)
-            return false;
-    return q->n_seg && q->n_id;
-}
-
-static int not_document(struct slu_err *err)
-{
-    return slu_fail(
-        err, SLU_E_MISMATCH,
-        "whole documents are asked for, and a sequence has none or several; "
-        "give a stream that was not packed");
+    row->content =
+        slu_shards_content(row->place.index, j->b.masks ? row->mask : row->hash,
+                           &j->b.seg[q->seg_off], q->n_seg);
 }
 
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
@@ -257,17 +207,17 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         const struct slu_seq *q = &j->b.seq[i];
         struct slu_shard_seq seq = {slu_batch_at(&j->b, q->tok_off),
                                     q->len_tok,
-                                    row[i].at,
+                                    row[i].place.at,
                                     &j->b.seg[q->seg_off],
                                     q->n_seg,
                                     j->b.str.data,
                                     NULL};
         int rc = j->b.masks ? split_masks(t->s, j, q, &seq, err) : SLU_OK;
-        if (!rc && t->s->cfg.documents && !is_document(&seq))
-            rc = not_document(err);
+        if (!rc && t->s->cfg.documents)
+            rc = slu_shards_check_document(seq.seg, seq.n_seg, seq.n_id, err);
         if (!rc && !row[i].done)
             rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
-                                          row[i].index, &seq, j->enc, err);
+                                          row[i].place.index, &seq, j->enc, err);
         if (rc)
             return rc;
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
@@ -323,7 +273,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     const struct row *row = (const struct row *)(const void *)j->row.data + i;
     const struct slu_seq *q = &j->b.seq[i];
     bucket *b = &s->bucket[row->bucket];
-    int rc = b->n_here ? SLU_OK : begin_shard(s, b, row->number, err);
+    int rc = b->n_here ? SLU_OK : begin_shard(s, b, err);
 
     if (!rc && !row->done)
         rc = put_bytes(s, b, j, from, row->end, err);
@@ -339,7 +289,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     b->here.checksum = slu_u128_add(b->here.checksum, row->hash);
     b->here.mask_checksum = slu_u128_add(b->here.mask_checksum, row->mask);
     slu_count_add(&b->here.n, slu_seq_count(&j->b, q));
-    if (row->last)
+    if (row->place.last)
         return end_shard(s, b, err);
     if ((b->batch.n_seq >= ROWS || b->batch.own.len >= MARKS) && !s->cfg.drop_last)
         return put_rows(s, b, err);

@@ -313,14 +313,17 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s)
 
 /* ---- sequences ---- */
 
-/* Reads the ids of the bucket's next sequence to s->ids; SLU_EOF after the last. */
-static int next_ids(struct slu_shardset *s, struct slu_err *err)
+/* Reads the ids of the bucket's next sequence to s->ids, whose segments have n_tok; 0:
+ * SLU_EOF is expected, after the last. */
+static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_err *err)
 {
+    const uint64_t n_id = s->documents ? n_tok : s->bucket[s->at].pub.n_id;
+
     for (;;) {
         int rc = s->state ? SLU_OK : open_shard(s, err);
         if (rc)
             return rc;
-        rc = s->layout->next(s->state, &s->ids, err);
+        rc = s->layout->next(s->state, n_id, &s->ids, err);
         if (rc == SLU_EOF && s->n_here != s->n_expected)
             rc = slu_fail(
                 err, SLU_E_FORMAT, "has %llu sequences, and its manifest says %llu",
@@ -408,7 +411,7 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
     struct slu_shardset_bucket *k = &s->bucket[s->at];
     for (size_t i = 0; i < s->rows.n_seq; i++) {
         const struct slu_seq *q = &s->rows.seq[i];
-        int rc = next_ids(s, err);
+        int rc = next_ids(s, q->len_tok, err);
         if (rc == SLU_EOF)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s/%s: fewer sequences than segments/%s.tks has", s->dir,
@@ -449,7 +452,7 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
         if (rc != SLU_EOF)
             return rc;
         rc = slu_reader_finish(s->segments, NULL, err);
-        if (!rc && (rc = next_ids(s, err)) != SLU_EOF)
+        if (!rc && (rc = next_ids(s, 0, err)) != SLU_EOF)
             rc = rc ? rc
                     : slu_fail(err, SLU_E_FORMAT,
                                "%s/%s: more sequences than segments/%s.tks has", s->dir,

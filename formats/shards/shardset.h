@@ -37,8 +37,10 @@ struct slu_shard_layout {
                       on: the caller takes its mark from the segments */
     bool narrow;   /* `next` gives ids of b->id_bytes, or with b->masks of 4 bytes */
     /* Replaces ids (native, of 4 bytes) by those of the next sequence; SLU_EOF at the
-     * end. */
-    int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
+     * end. n_id: how many it has by its bucket, or, a whole document, by its segments; 0:
+     * none is left. A format that does not say so itself takes this number, and checks
+     * it. */
+    int (*next)(void *state, uint64_t n_id, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);
 };
 

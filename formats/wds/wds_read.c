@@ -244,8 +244,10 @@ static int read_mask(struct wds *w, struct slu_buf *ids, struct slu_err *err)
     return rc;
 }
 
-static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
+static int wds_next(void *state, uint64_t n_id, struct slu_buf *ids,
+                    struct slu_err *err)
 {
+    (void)n_id;
     struct wds *w = state;
     int rc = next_member(w, "", ids, err);
     if (!rc && w->masks)

@@ -113,7 +113,7 @@ def test_masks() -> None:
 def test_documents() -> None:
     """Sets of whole documents, by number and in order; damage; and that no steps are taken from them."""
     needs("xxhash")
-    for name in ("olmo", "megatron", "ds"):
+    for name in ("mds", "litdata", "olmo", "megatron", "ds"):
         where = common.documents(name)
         data = sluice.open(where, verify=True)
         (documents,) = data

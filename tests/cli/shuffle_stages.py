@@ -216,7 +216,8 @@ def shards():
     documents = whole("p")
     longest = max(len(json.loads(line)["tokens"]) for s in documents for line in must(["inspect", "--records", s]).out.splitlines())
     for name, more in (("megatron", ["--shard-size", "20000"]), ("megatron", []), ("megatron", ["--shard-size", str(2 * longest)]),
-                       ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", "11001"])):
+                       ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", "11001"]), ("mds", ["--shard-size", "21000"]),
+                       ("litdata", ["--shard-size", str(2 * longest + 128)])):
         want = None
         for n, ranges in GRID:
             want = one_set(documents, "documents %s %s" % (name, " ".join(more)), n, ranges, ["--format", name, "--documents"],

@@ -45,10 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     b.length = data[1] < 128 ? UINT64_C(1) << b.length : b.length;
     b.tok_bytes = b.id_bytes = data[2] & 1 ? 4 : 2;
     b.n_id = b.length + (data[2] >> 1 & 1);
-    if (data[2] & 8 &&
-        (!strcmp(kind[k].format, "megatron") || !strcmp(kind[k].format, "ds") ||
-         !strcmp(kind[k].format, "olmo")))
-        b.length = b.n_id = 0; /* whole documents */
+    const uint64_t n_id = b.n_id;
+    if (data[2] & 8 && strcmp(kind[k].format, "wds"))
+        b.length = b.n_id = 0; /* whole documents, each of n_id by its segments */
     uint64_t n_seq = data[2] & 4 ? UINT64_C(1) << data[3] % 64 : data[3];
     data += 4;
     n -= 4;
@@ -62,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     int rc = l->open(&state, path, &b, n_seq, &err);
     must((rc == 0) == (state != NULL));
     if (!rc) {
-        while (!(rc = l->next(state, &ids, &err))) {
-            must(ids.len % 4 == 0);
+        while (!(rc = l->next(state, n_id, &ids, &err))) {
+            must(ids.len % (l->narrow ? b.id_bytes : 4) == 0);
             must(got++ < 1 << 20);
         }
         l->close(state);

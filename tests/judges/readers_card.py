@@ -15,26 +15,33 @@ def sh(line, **more):
     return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", line], env=env, capture_output=True, text=True, **more)
 
 
-def card(d, format, masks=False):
+def card(d, format, masks=False, documents=False):
     label = "--label-token" if format in WANTS_LABELS else ""
-    name = format + "-masks" * masks
-    made = sh("tokenize -t bytes %s c.jsonl | decompose --min 64 --max 256 %s | pack | shuffle -q --format %s -o %s"
-              % ("--spans-field spans" * masks, label, format, name), cwd=d)
-    if masks and "cannot carry masks" in made.stderr:
+    name = format + "-masks" * masks + "-documents" * documents
+    steps = "shuffle -q --documents --order keep" if documents else "decompose --min 64 --max 256 %s | pack | shuffle -q" % label
+    made = sh("tokenize -t bytes %s c.jsonl | %s --format %s -o %s" % ("--spans-field spans" * masks, steps, format, name), cwd=d)
+    if " cannot carry masks" in made.stderr or " cannot take whole documents" in made.stderr:
         return
     if made.returncode:
         missing = "is not built in" in made.stderr
         return print("%s card %s: %s" % ("skip" if missing else "not ok", format, made.stderr.strip()[-200:]))
     text = open(os.path.join(d, name, "README.md"), encoding="utf-8").read()
     code = re.search(r"```python\n(.*?)```", text, re.S).group(1)
-    want = int(re.search(r"# (\d+) ids", code).group(1))
-    ran = subprocess.run([sys.executable, "-c", code + "\nprint('ids', len(ids))" + "\nprint('mask', [int(x) for x in mask])" * masks], cwd=os.path.join(d, name), env=env,
-                         capture_output=True, text=True, timeout=120)
+    want = 0 if documents else int(re.search(r"# (\d+) ids", code).group(1))
+    code += "\nprint('ids', len(ids))" + "\nprint('mask', [int(x) for x in mask])" * masks
+    code += "\nprint('all', [int(x) for x in ids])" * documents
+    ran = subprocess.run([sys.executable, "-c", code], cwd=os.path.join(d, name), env=env, capture_output=True, text=True, timeout=120)
     last = (ran.stderr.strip() or ran.stdout.strip()).split("\n")[-1]
     if ran.returncode and "No module named" in last:
         return print("skip card %s: %s" % (format, last))
     good = ran.returncode == 0 and "ids %d" % want in ran.stdout
-    if masks:
+    if documents:  # the first one, or what the reader takes of all
+        said = {k: json.loads(v) for k, v in re.findall(r"^(all|mask) (\[.*\])$", ran.stdout, re.M)}
+        rows = [json.loads(line) for line in sh("inspect --records " + name, cwd=d).stdout.splitlines()]
+        want = len(said.get("all", []))
+        good = want >= len(rows[0]["tokens"]) and said["all"] == [i for r in rows for i in r["tokens"]][:want]
+        good = good and (not masks or said["mask"] == [i for r in rows for i in r["mask"]][:want])
+    elif masks:
         first = json.loads(sh("inspect --records=1 " + name, cwd=d).stdout)
         at = 0
         for part in first["segments"] if format == "megatron-sft" else []:  # which has no label there
@@ -51,3 +58,5 @@ with tempfile.TemporaryDirectory() as d:
     for format in sys.argv[1:] or ["wds", "olmo", "ds", "megatron", "mds", "litdata", "parquet", "megatron-sft"]:
         card(d, format)
         card(d, format, masks=True)
+        card(d, format, documents=True)
+        card(d, format, masks=True, documents=True)

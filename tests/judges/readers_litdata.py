@@ -7,6 +7,7 @@ sequence once: with drop_last=False, or with LitData's default, drop_last=True, 
 workers get equally many, which are counted.
 """
 import collections
+import json
 import multiprocessing
 import os
 import shutil
@@ -23,6 +24,7 @@ try:
     import numpy as np
     import torch
     from litdata import StreamingDataLoader, StreamingDataset, TokensLoader
+    from litdata.streaming.writer import BinaryWriter
 except ImportError as e:
     print("skip readers_litdata: no %s" % e.name)
     sys.exit(0)
@@ -46,6 +48,28 @@ def check_set(folder, name, kind, label=0):
         good = good and n == len(data)
         total += n
     result(good and next(want, None) is None, "%s: every id of %d sequences in %d buckets" % (name, total, len(sets.buckets(folder))))
+
+
+def check_documents(stream):
+    """Whole documents: LitData cuts those of a shard, one after the other, into blocks; its writer makes the same bytes."""
+    made = sets.shards(stream, "whole", "--documents", "--order", "keep", "--format", "litdata", "--shard-size", "200K")
+    docs, n = [ids for ids, _ in sets.records(made)], 64
+    index = json.load(open(made + "/documents/index.json"))["chunks"]
+    want, at = [], 0
+    for chunk in index:
+        ids = [i for d in docs[at:at + chunk["chunk_size"]] for i in d]
+        at += chunk["chunk_size"]
+        want += [ids[i:i + n] for i in range(0, len(ids) // n * n, n)]
+    got = [row.tolist() for row in dataset(made + "/documents", n)]
+    result(at == len(docs) and got == want and len(index) > 3, "whole documents: %d blocks of %d shards" % (len(got), len(index)))
+    theirs = made + "/items"
+    os.mkdir(theirs)
+    writer = BinaryWriter(theirs, chunk_bytes=1 << 30, item_loader=TokensLoader(block_size=n))
+    for i, ids in enumerate(docs[:index[0]["chunk_size"]]):
+        writer.add_item(i, np.array(ids, np.uint16))
+    writer.done()
+    ours, its = (open(f, "rb").read() for f in (made + "/documents/chunk-0-0.bin", theirs + "/chunk-0-0.bin"))
+    result(ours == its, "whole documents: a shard has the bytes of LitData's writer")
 
 
 def one_rank(rank, folder, n, drop_last, queue):
@@ -92,6 +116,7 @@ def main(folder):
     check_set(sets.shards(wide, "wide", "--format", "litdata", "--shard-sequences", "20"), "four bytes", np.uint32)
     labels = sets.packed(stream, "--label-token")
     check_set(sets.shards(labels, "labels", "--format", "litdata"), "label tokens", np.uint16, 1)
+    check_documents(stream)
     check_ranks("plain", "D_6", False)
     check_ranks("plain", "D_8", True)
     sets.run("inspect", "--verify", "plain")

@@ -5,7 +5,7 @@ What it proves: StreamingDataset reads every sequence of every bucket, compresse
 of the merged index, with its hashes checked; ids and lengths of segments are those of `inspect --records`. Two ranks of
 two DataLoader workers each, real processes, see every sequence once, but for those that the loader repeats so that
 ranks get equally many, which are counted. An uncompressed set is, byte for byte, what MDSWriter makes of the same
-samples. With --max-segments torch's own collator makes batches, which say where padding begins. What MDSWriter writes is read as the same documents, decomposed, written back and read again.
+samples. With --max-segments torch's own collator makes batches, which say where padding begins. What MDSWriter writes is read as the same documents, and our whole documents are its bytes, decomposed, written back and read again.
 """
 import collections
 import glob
@@ -134,6 +134,23 @@ def check_bytes(stream, folder):
     result(good, "MDSWriter writes the same bytes, shards and index")
 
 
+def check_documents(stream, docs):
+    """Whole documents: what MDSWriter writes of them, and what StreamingDataset reads."""
+    made = sets.shards(stream, "whole", "--documents", "--order", "keep", "--format", "mds", "--compress", "none")
+    with MDSWriter(out="theirs", columns={"tokens": "ndarray:uint16"}, hashes=["xxh3_64"], size_limit=None) as writer:
+        for ids in docs:
+            writer.write({"tokens": np.array(ids, np.uint16)})
+    names = sorted(os.listdir("theirs"))
+    result(names == sorted(os.listdir(made + "/documents")) and
+           all(open("%s/%s" % ("theirs", n), "rb").read() == open("%s/documents/%s" % (made, n), "rb").read() for n in names),
+           "whole documents: MDSWriter's bytes, shard and index, of %d" % len(docs))
+    made = sets.shards(stream, "whole-zip", "--documents", "--order", "keep", "--format", "mds", "--shard-size", "200K")
+    for folder in (made + "/documents", made):
+        data = dataset(folder)
+        result(len(data) == len(docs) and all(np.array_equal(data[i]["tokens"], ids) for i, ids in enumerate(docs)) and
+               len(glob.glob(made + "/documents/*.zstd")) > 3, "whole documents, zstd, %s: every id" % folder)
+
+
 def check_input(folder, docs, compression, encoding, columns, vocab_size=32768):
     """What MDSWriter writes comes back, and goes through decompose and shuffle to StreamingDataset."""
     docs = [[i + vocab_size - 32768 for i in ids] for ids in docs]
@@ -177,6 +194,7 @@ def main(folder):
     check_bytes(narrow, "one")
     check_collated(stream, "fixed")
     docs = [json.loads(line)["tokens"] for line in sets.run("inspect", "--records", stdin=stream).splitlines()]
+    check_documents(stream, docs)
     check_input("in_zip", docs, "zstd:7", "ndarray:int32", {"name": "str", "mask": "ndarray:uint8"}, 100000)
     check_input("in_plain", docs, None, "ndarray:uint16", {"name": "str"})
     check_input("in_bytes", docs, None, "bytes", {})

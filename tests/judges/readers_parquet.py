@@ -259,6 +259,19 @@ def check_out(folder, shards):
                (len(rows), ", streaming" if streaming else ""))
 
 
+def check_documents(folder):
+    from datasets import Features, List, Value, load_dataset
+    made = os.path.join(folder, "whole")
+    stream = run("tokenize", "-q", os.path.join(folder, "out.jsonl"))
+    run("shuffle", "-q", "--documents", "--order", "keep", "--format", "parquet", "--shard-size", "60K", "-o", made, stdin=stream)
+    run("inspect", "--verify", made)
+    files = sorted(glob.glob(made + "/documents/*.parquet"))
+    data = load_dataset("parquet", data_files=files, split="train", cache_dir=folder + "/cache")
+    want = [r["tokens"] for r in records(stream)]
+    result(data.features == Features({"input_ids": List(Value("int32"))}) and data["input_ids"][:] == want and len(files) > 3,
+           "whole documents: datasets, every token of %d in %d shards" % (len(want), len(files)))
+
+
 def keep(x):
     return x
 
@@ -304,6 +317,7 @@ def main():
         check_in(folder, rows)
         check_damage(folder)
         check_out(folder, make_set(folder, rows))
+        check_documents(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return int(failed)

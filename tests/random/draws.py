@@ -9,7 +9,7 @@ SPELLED = {"@accept": ("--accept-mismatch", "-f")}
 FORMATS = ("wds", "olmo", "ds", "megatron", "mds", "litdata")
 LABELS = ("wds", "ds")
 MASKS = ("wds", "olmo", "mds", "litdata")
-DOCUMENTS = ("olmo", "ds", "megatron")
+DOCUMENTS = ("olmo", "ds", "megatron", "mds", "litdata")
 
 
 class Draw:
@@ -217,7 +217,8 @@ class Draw:
             suits = [f for f in suits if not self.masks or f in MASKS] or suits
             shape = self.one(*(suits if self.rng.random() < 0.9 else FORMATS))
             self.groups.append(["--format", shape])
-            m(0.6, "--shard-sequences", self.one(1, 4, 30, 1000)) or m(0.4, "--shard-size", self.one(1, 999, "20K", "1M", "16G"))
+            built = documents and shape in ("mds", "litdata")  # whose shards are by bytes
+            m(0.03 if built else 0.6, "--shard-sequences", self.one(1, 4, 30, 1000)) or m(0.4, "--shard-size", self.one(1, 999, "20K", "1M", "16G"))
             if not documents or self.rng.random() < 0.05:
                 m(0.2, "--last", "drop")
                 m(0.5, "--tails", "drop")

@@ -46,11 +46,12 @@ static const struct cli_opt options[] = {
      "(mds, litdata: 2^24 tokens; megatron, olmo, ds: see --shard-size)",
      .result = true, .parse = shuffle_parse_shard_sequences},
     {"documents", 0, CLI_FLAG, AT(shards.documents), NULL,
-     "for megatron, olmo, ds: write whole documents, each a sequence, of\n"
-     "a stream that was not decomposed or packed",
+     "write whole documents, each a sequence, of a stream that was not\n"
+     "decomposed or packed; not for wds and megatron-sft",
      .result = true},
     {"shard-size", 0, CLI_SIZE, AT(shards.shard_byte), "SIZE",
-     "bytes of ids in a shard; for megatron, olmo and ds 4G by default",
+     "bytes of ids in a shard: for megatron, olmo and ds 4G by default, for\n"
+     "documents of mds, litdata and parquet 8M, each with 128 bytes more",
      .result = true},
     {"last", 0, CLI_CHOICE, AT(shards.last), NULL,
      "keep a bucket's last shard if it is not full (default), or drop it",

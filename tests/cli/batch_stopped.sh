@@ -28,7 +28,7 @@ else:
 print(p.wait())' "$1" "$2" 2>err
 }
 same "the interrupt key" 75 "$(stop INT key)"
-check "says how to go on" grep -q "stopped; 'sluice-batch resume .*key' goes on" err
+check "says how to go on" grep -q "stopped; 'sluice-batch resume .*key --local 2' goes on" err
 check "no lock is left" test ! -e key/state/lock
 check "not all was done" shell 'sluice-batch status key >out; ! grep -q "^\([0-9]*\) of \1 parts done$" out'
 status "again" 0 sluice-batch --local 2 recipe key

@@ -19,18 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._base import SluiceError as SluiceError
-    from .dataset import Bucket as Bucket
-    from .dataset import Sequence as Sequence
-    from .dataset import Set as Set
-    from .dataset import open as open
-    from .loader import Batches as Batches
-    from .loader import Loader as Loader
-    from .loader import state_at as state_at
-    from .loader import step_of as step_of
-    from .schedule import Schedule as Schedule
-    from .schedule import Step as Step
-    from .stream import PADDING as PADDING
-    from .stream import Segments as Segments
+    from .dataset import Bucket as Bucket, Sequence as Sequence, Set as Set, open as open
+    from .loader import Batches as Batches, Loader as Loader, state_at as state_at, step_of as step_of
+    from .schedule import Schedule as Schedule, Step as Step
+    from .stream import PADDING as PADDING, Segments as Segments
 
 __version__ = "0.2.0"
 _NAMES = {

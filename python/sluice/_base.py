@@ -46,16 +46,6 @@ def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:
     return out
 
 
-def zstd_reader(why: str) -> Any:
-    """What takes one frame of zstd in pieces, with zlib's decompress(), eof and unused_data."""
-    try:
-        from compression import zstd
-
-        return zstd.ZstdDecompressor()
-    except ImportError:
-        return need("zstandard", why).ZstdDecompressor().decompressobj()
-
-
 def wrong_size(path: str, size: int, n_byte: int) -> SluiceError:
     return SluiceError(f"{path}: has {size} bytes, and {n_byte} were written; copy or make the set again")
 

@@ -27,15 +27,27 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Callable, NoReturn
 
 from . import __version__
-from ._base import SluiceError, need, zstd_reader
+from ._base import SluiceError, need
 
 if TYPE_CHECKING:
     from ._dialogue import Block, Job, Result
 
 BLOCK = 1 << 20
+
+
+def zstd_member() -> Any:
+    """What takes one frame of zstd in pieces, with zlib's decompress(), eof and unused_data."""
+    try:
+        from compression import zstd  # Python 3.14 and later
+
+        return zstd.ZstdDecompressor()
+    except ImportError:
+        return need("zstandard", "a compressed input").ZstdDecompressor().decompressobj()
+
+
 COMPRESSED: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": lambda: zlib.decompressobj(31),
-    b"\x28\xb5\x2f\xfd": lambda: zstd_reader("a compressed input"),
+    b"\x28\xb5\x2f\xfd": zstd_member,
     b"\xfd7zXZ\0": lzma.LZMADecompressor,
     b"BZh": bz2.BZ2Decompressor,
 }

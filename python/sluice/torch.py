@@ -10,8 +10,7 @@ from .loader import Batches, state_at, step_of
 
 need("torch", "sluice.torch")
 
-from torch.utils.data import IterableDataset as _Base  # noqa: E402
-from torch.utils.data import get_worker_info  # noqa: E402
+from torch.utils.data import IterableDataset as _Base, get_worker_info  # noqa: E402
 
 
 class IterableDataset(_Base):  # type: ignore[misc]

@@ -226,14 +226,6 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
     return p;
 }
 
-/* Sets the fields of the expression. */
-static void find_any(struct slu_ingest_run *g)
-{
-    g->n_any = g->cfg->where ? slu_expr_n_field(g->cfg->where) : 0;
-    for (size_t i = 0; i < g->n_any; i++)
-        g->any[i] = slu_expr_field(g->cfg->where, i);
-}
-
 static int open_input(struct slu_ingest_run *g, const struct plan *p,
                       struct slu_err *err)
 {
@@ -278,8 +270,8 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
         return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
     for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
-        if (!rc && cfg->where)
-            rc = slu_expr_run_new(&g->worker[i].where, cfg->where, err);
+        if (!rc && cfg->filter.where)
+            rc = slu_expr_run_new(&g->worker[i].where, cfg->filter.where, err);
         if (!rc)
             rc = i ? slu_encoder_new_sharing(&g->crew.encoder[i], g->crew.encoder[0],
                                              err)
@@ -294,6 +286,7 @@ static void close_workers(struct slu_ingest_run *g)
     for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
         slu_record_parser_free(g->worker[i].parser);
         slu_expr_run_free(g->worker[i].where);
+        slu_buf_release(&g->worker[i].url);
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
         slu_spans_release(&g->worker[i].spans);
@@ -360,7 +353,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
             rc = slu_fail_nomem(err, sizeof(struct slu_ingest_job));
     if (!rc)
         rc = slu_long_text_new(&g.text, cfg, &g.books, p.long_byte, err);
-    find_any(&g);
+    slu_ingest_find_filters(&g);
     if (!rc)
         rc = open_workers(&g, &p, err);
     if (!rc)

@@ -11,6 +11,7 @@
 
 #include "formats/text/input.h"
 #include "lib/base/json.h"
+#include "lib/choose/idset.h"
 #include "lib/filter/expr.h"
 #include "lib/stream/account.h"
 #include "lib/stream/domains.h"
@@ -18,6 +19,15 @@
 #include "lib/token/tokenizer.h"
 
 SLU_BEGIN_DECLS
+
+/* Good records that are left out. Only JSON lines and rows have fields: a text is
+ * SLU_E_UNSUPPORTED with any of these. NULL: not wanted. */
+struct slu_ingest_filter {
+    const struct slu_idset *ids_keep, *ids_drop; /* field[SLU_FIELD_ID] has a name */
+    const struct slu_idset *urls_drop;           /* slu_urlset_read */
+    const char *url_field;                       /* a string, or null */
+    const struct slu_expr *where;                /* left out if it is false */
+};
 
 struct slu_ingest_cfg {
     const struct slu_tokenizer *tokenizer;
@@ -28,8 +38,7 @@ struct slu_ingest_cfg {
     unsigned optional;             /* as in struct slu_record_cfg */
     /* With a name for SLU_FIELD_SPANS (spans.h), which only JSON lines have, the streams
      * have masks, and documents without a trained token are dropped. */
-    const struct slu_expr *where; /* records for which it is false are left out; NULL:
-                                   * none. JSON lines and rows have its fields. */
+    struct slu_ingest_filter filter;
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record and source have none; all else is 0 */
     bool bos, eos;
@@ -75,7 +84,7 @@ struct slu_ingest_stat {
     /* Records that were not rejected, and, of these, those without a field that is
      * wanted; records rejected because it is missing or not of its type. */
     uint64_t accepted, lacking[SLU_FIELDS], missed[SLU_FIELDS];
-    uint64_t seen_any; /* bit i: a record has field i of cfg->where, not null */
+    uint64_t seen_any; /* bit i: a record has field i of cfg->filter.where, not null */
     struct slu_domain_row held; /* documents in holdout_out */
     struct slu_domains domains; /* of the documents in out */
     /* max_tok ended the run before this document, which is not counted. */

@@ -84,7 +84,7 @@ static void text_record(const struct slu_ingest_cfg *cfg, const uint8_t *p, size
     }
 }
 
-/* Reads the values of a row for cfg->where. */
+/* Reads the values of a row for the filters. */
 static void row_any(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                     const uint8_t *p, struct slu_record *out)
 {
@@ -424,36 +424,6 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return rc;
 }
 
-static void get_any(void *ctx, size_t i, struct slu_value *out)
-{
-    const struct slu_record *rec = ctx;
-    *out = rec->any[i];
-}
-
-/* Sets the reject of a good record that cfg->where leaves out or does not fit. */
-static int filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
-                  struct slu_ingest_worker *w, const struct slu_record_ref *ref,
-                  struct slu_record *rec, struct slu_err *err)
-{
-    bool yes;
-    if (!rec->any && g->n_any)
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: is text, which has no field \"%s\"",
-                        g->cfg->sources->item[ref->source].path, g->any[0]);
-    for (size_t i = 0; i < g->n_any; i++)
-        j->seen_any |= (uint64_t)(rec->any[i].type != SLU_VALUE_NULL) << i;
-    int rc = slu_expr_eval(w->where, get_any, rec, &yes, &w->why);
-    if (rc == SLU_E_FORMAT) {
-        rec->reject = SLU_REJECT_UNFIT_FIELD;
-    } else if (rc) {
-        *err = w->why;
-        return rc;
-    } else if (!yes) {
-        rec->reject = SLU_REJECT_WHERE;
-    }
-    return SLU_OK;
-}
-
 static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
                        struct slu_ingest_worker *w, const struct slu_record_ref *ref,
                        struct slu_err *err)
@@ -478,8 +448,8 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rec.which = SLU_FIELD_SPANS;
     }
     check_fields(&rec);
-    if (g->cfg->where && (is_part || !rec.reject)) {
-        rc = filter(g, j, w, ref, &rec, err);
+    if (g->filters && (is_part || !rec.reject)) {
+        rc = slu_ingest_filter(g, j, w, ref, &rec, err);
         if (rc)
             return rc;
     }

@@ -29,7 +29,7 @@ struct slu_ingest_job {
         first;                 /* of a text that began before; of a text that goes on */
     struct slu_fate_row *fate; /* one per record so far */
     size_t n_fate, cap_fate;
-    uint64_t seen_any; /* bit i: a record has cfg->where's field i */
+    uint64_t seen_any; /* bit i: a record has field i of any */
     int rc;            /* error of the next record; the run may end before it */
     struct slu_err err;
 };
@@ -50,7 +50,8 @@ struct slu_ingest_wait {
 
 struct slu_ingest_worker {
     struct slu_record_parser *parser;
-    struct slu_expr_run *where;           /* NULL: there is no expression */
+    struct slu_expr_run *where; /* NULL: there is no expression */
+    struct slu_buf url;
     struct slu_value any[SLU_RECORD_ANY]; /* of a row */
     struct slu_err why;                   /* what a record's field does not fit */
     struct slu_ingest_wait wait;
@@ -67,7 +68,8 @@ struct slu_ingest_run {
     struct slu_input *input;
     struct slu_ingest_worker *worker;
     unsigned n_worker;
-    const char *any[SLU_EXPR_FIELDS]; /* fields of cfg->where */
+    bool filters;                    /* cfg->filter has one */
+    const char *any[SLU_RECORD_ANY]; /* fields of filter.where, then url_field */
     size_t n_any;
     unsigned tok_bytes;
     uint64_t n_tok;
@@ -85,6 +87,15 @@ struct slu_ingest_run {
 void slu_ingest_failed(struct slu_ingest_run *g);
 
 void slu_ingest_wait_release(struct slu_ingest_wait *w);
+
+/* Sets any, n_any and filters of a run. */
+void slu_ingest_find_filters(struct slu_ingest_run *g);
+/* Sets the reject of a good record that a filter leaves out or does not fit; then
+ * w->why says why. SLU_E_UNSUPPORTED: the record is a text. */
+SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                                   struct slu_ingest_worker *w,
+                                   const struct slu_record_ref *ref,
+                                   struct slu_record *rec, struct slu_err *err);
 
 /* Makes a block's batches, rejects and fates: the parallel part of a run. `ctx` is the
  * run, `job` a slu_ingest_job. */

@@ -126,6 +126,9 @@ enum slu_reject {
     SLU_REJECT_EMPTY_SOURCE,
     /* Records that are good, and that a filter leaves out (slu_reject_is_filter). */
     SLU_REJECT_WHERE,
+    SLU_REJECT_IDS_KEEP,
+    SLU_REJECT_IDS_DROP,
+    SLU_REJECT_URLS_DROP,
     SLU_REJECT_N,
 };
 #define SLU_JSON_MAX_DEPTH 65536
@@ -149,7 +152,7 @@ enum slu_field {
 };
 
 /* Most fields of any type. */
-#define SLU_RECORD_ANY 48
+#define SLU_RECORD_ANY 49
 
 struct slu_record_cfg {
     /* Names of fields, borrowed; NULL: not wanted. A name is a key of the record. If

@@ -514,6 +514,7 @@ const char *slu_reject_name(enum slu_reject r)
         "lone-surrogate", "not-an-object", "missing-field", "not-a-string",
         "not-a-number",   "bad-spans",     "long-field",    "nul-in-domain",
         "changed-text",   "trimmed-span",  "unfit-field",   "truncated-source",
-        "damaged-source", "empty-source",  "where"};
+        "damaged-source", "empty-source",  "where",         "ids-keep",
+        "ids-drop",       "urls-drop"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

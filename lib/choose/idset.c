@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/buf.h"
 #include "lib/base/io.h"
 
 enum { READ_BYTE = 1 << 18, FIRST_BITS = 10, LONGEST_ID = 1 << 20 };
@@ -13,6 +12,10 @@ enum { READ_BYTE = 1 << 18, FIRST_BITS = 10, LONGEST_ID = 1 << 20 };
 struct slu_idset {
     struct slu_u128 *cell, sum; /* 0, 0: an empty cell */
     uint64_t n, most_byte;
+    /* while the file is read */
+    slu_idset_form *form; /* NULL: an id is its line */
+    struct slu_buf formed;
+    uint64_t line;
     unsigned bits;
 };
 
@@ -60,7 +63,16 @@ static int grow(struct slu_idset *s, struct slu_err *err)
 
 static int add(struct slu_idset *s, const uint8_t *id, size_t n, struct slu_err *err)
 {
+    s->line++;
     n -= n && id[n - 1] == '\r';
+    if (s->form && n) {
+        slu_buf_clear(&s->formed);
+        int rc = s->form(id, n, &s->formed, err);
+        if (rc)
+            return slu_err_at(err, "line %llu", (unsigned long long)s->line);
+        id = s->formed.data;
+        n = s->formed.len;
+    }
     if (!n)
         return SLU_OK;
     const struct slu_u128 h = hash_of(id, n);
@@ -119,18 +131,26 @@ static int read_fd(struct slu_idset *s, int fd, struct slu_err *err)
 int slu_idset_read(struct slu_idset **out, const char *path, uint64_t most_byte,
                    struct slu_err *err)
 {
+    return slu_idset_read_as(out, path, most_byte, NULL, err);
+}
+
+int slu_idset_read_as(struct slu_idset **out, const char *path, uint64_t most_byte,
+                      slu_idset_form *form, struct slu_err *err)
+{
     struct slu_idset *s = calloc(1, sizeof *s);
 
     *out = s;
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
     s->most_byte = most_byte;
+    s->form = form;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int rc = fd < 0 ? slu_fail_errno(err, "%s", path) : read_fd(s, fd, err);
     if (rc && fd >= 0)
         rc = slu_err_at(err, "%s", path);
     if (fd >= 0)
         close(fd);
+    slu_buf_release(&s->formed);
     if (rc) {
         slu_idset_free(s);
         *out = NULL;
@@ -143,6 +163,11 @@ bool slu_idset_has(const struct slu_idset *s, const void *id, size_t n_byte)
     const struct slu_u128 *cell = find(s, hash_of(id, n_byte));
 
     return cell->lo || cell->hi;
+}
+
+uint64_t slu_idset_byte(const struct slu_idset *s)
+{
+    return sizeof *s->cell << s->bits;
 }
 
 uint64_t slu_idset_count(const struct slu_idset *s)

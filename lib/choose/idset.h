@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 
@@ -23,10 +24,19 @@ struct slu_idset;
  * SLU_E_LIMIT: the set takes more than most_byte. */
 SLU_MUST_USE int slu_idset_read(struct slu_idset **s, const char *path,
                                 uint64_t most_byte, struct slu_err *err);
+/* The same, of what `form` makes of each line: it appends the id to an empty buffer, or
+ * nothing to leave the line out. An error gets file and line in front. */
+typedef int slu_idset_form(const uint8_t *line, size_t n, struct slu_buf *id,
+                           struct slu_err *err);
+SLU_MUST_USE int slu_idset_read_as(struct slu_idset **s, const char *path,
+                                   uint64_t most_byte, slu_idset_form *form,
+                                   struct slu_err *err);
 bool slu_idset_has(const struct slu_idset *s, const void *id, size_t n_byte);
 /* Number of different ids, and the sum of their hashes: the set's identity. */
 uint64_t slu_idset_count(const struct slu_idset *s);
 struct slu_u128 slu_idset_sum(const struct slu_idset *s);
+/* Bytes of memory. */
+uint64_t slu_idset_byte(const struct slu_idset *s);
 /* NULL is legal. */
 void slu_idset_free(struct slu_idset *s);
 

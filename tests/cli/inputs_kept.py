@@ -28,7 +28,7 @@ OUTPUTS = {
 }
 # Files and folders that are read, or made in ways of their own.
 INPUTS = {
-    "tokenize": ["--tokenizer", "--files-from"],
+    "tokenize": ["--tokenizer", "--files-from", "--ids-keep", "--ids-drop", "--urls-drop"],
     "dedup": ["--against", "--work"],
     "choose": ["--ids", "--ids-drop", "--partition", "--work"],
     "pack": ["--apply-plan", "--work"],
@@ -44,7 +44,7 @@ VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences 
 --mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on-error --on-missing
 --order --overlap --padding-threshold --part --part-base --pattern --per --progress --ranges --records --rows --sample
 --score --score-field --seed --shard-sequences --shard-size --source --source-prefix --spans-field --special --split --stage --substring --tail --tails
---threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --vocab-size --where --window --workers --world
+--threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --url-field --vocab-size --where --window --workers --world
 --zstd""".split())
 IDS = ["--eos-id", "256", "--vocab-size", "257"]
 
@@ -151,6 +151,7 @@ def kinds():
            None, ["dw/group.0-of-2", "dw/group.1-of-2", "dw/sign.1-of-2", "t0.tks"])
     yield ("another part's stream", ["dedup", "-q", "-f", "--work", "dw", "--stage", "filter", "--part", "0/2", "t{part}.tks"],
            None, ["t0.tks", "t1.tks"])
+    yield "a list of hosts", ["tokenize", "-q", "-t", "bytes", "--urls-drop", "ids", "a.jsonl"], None, ["ids", "a.jsonl"]
     yield "a list of ids", ["choose", "-q", "--ids", "ids", "t.tks"], None, ["ids", "t.tks"]
     for program, extra in ("decompose", []), ("choose", ["--length", "1.."]), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):
         base = [program, "-q"] + extra

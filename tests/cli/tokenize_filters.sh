@@ -101,6 +101,64 @@ print("ok" if len(rows) == 300 - kept and all(r["reason"] == "where" and base64.
 empty "  which is no warning" "$(told err)"
 same "  nor a rejected record" "0 $(json s.json 'd["documents"]["dropped"]["where"]')" "$(json s.json 'str(d["rejected"]) + " " + str(d["filtered"])')"
 
+# Lists of ids and URLs, against sets in Python.
+seq 0 7 400 >ids
+printf '%s\n' '# hosts' a.example 'https://c.example/p?q=1' '' >urls
+"$PYTHON" - <<'P'
+import json
+urls = ["http://a.example/x", "https://www.A.example:443/", "https://b.example/", "http://c.example/p?q=1#f", "http://c.example/p", None, "http://nota.example/"]
+with open("u.jsonl", "w") as f:
+    for i in range(300):
+        f.write(json.dumps({"text": "t%d" % i, "id": i, "page": {"url": urls[i % 7]}}) + "\n")
+ids = {int(l) for l in open("ids")}
+keep = {"keep": lambda i: i in ids, "drop": lambda i: i not in ids, "urls": lambda i: i % 7 not in (0, 1, 3),
+        "all": lambda i: i not in ids and i % 7 not in (0, 1, 3) and i > 9}
+for name, good in keep.items():
+    open("want." + name, "w").writelines("%d\n" % i for i in range(300) if good(i))
+P
+lists() { # NAME OPTION...
+    name=$1
+    shift
+    tokenize -q -t bytes --id-field id "$@" --stats s.json -o x.tks u.jsonl
+    same "$name" "$(cat "want.$name")" "$(kept x.tks)"
+}
+lists keep --ids-keep ids
+lists drop --ids-drop ids
+lists urls --urls-drop urls --url-field page.url
+lists all --ids-drop ids --urls-drop urls --url-field page.url --where 'id > 9'
+same "  each counts what it leaves out first" '{"ids-drop": 43, "urls-drop": 86, "where": 5}' "$(json s.json 'json.dumps(d["documents"]["dropped"], sort_keys=True)')"
+cp urls other-name
+sort -r ids >sorted
+tokenize -q -t bytes --id-field id --ids-drop ids --urls-drop urls --url-field page.url -o one.tks u.jsonl
+tokenize -q -t bytes --id-field id --ids-drop sorted --urls-drop other-name --url-field page.url -o two.tks u.jsonl
+same "only what a list has matters, not its name or order" "$(sha one.tks)" "$(sha two.tks)"
+part() { tokenize -t bytes --id-field id --ids-drop ids --urls-drop other-name --url-field page.url --part 0/2 -o part.tks "$@" u.jsonl; }
+part -q
+check "a part's manifest has the lists" grep -q 'other-name' part.tks.manifest.json
+part -v 2>err
+check "  with which the part is not made again" grep -q 'part.tks: is there already' err
+echo b.example >>other-name
+status "  with another list it is refused" 1 part
+check "    by the list's name" grep -q 'other-name' err
+status "  or made with -f" 0 part -f
+status "ids without a field" 2 tokenize -t bytes --ids-keep ids -o x.tks u.jsonl
+same "  says so" "tokenize: --ids-keep: needs --id-field, the field with the records' ids" "$(cat err)"
+status "--url-field alone" 2 tokenize -t bytes --url-field u -o x.tks u.jsonl
+status "a list that is not there" 1 tokenize -t bytes --urls-drop none -o x.tks u.jsonl
+check "  in one line" one_line err
+status "a URL that is a number" 1 tokenize -t bytes --urls-drop ids --url-field id -o x.tks u.jsonl
+check "  a field that is no string is told by line" grep -q '^tokenize: u.jsonl:1: .*field "id" is not a string, so not a URL' err
+printf 'a\nhttp:///x\n' >bad
+status "a line without a host" 1 tokenize -t bytes --urls-drop bad -o x.tks u.jsonl
+check "  is told by file and line" grep -q "^tokenize: bad: line 2: 'http:///x' has no host" err
+status "no record has the field" 0 tokenize -t bytes --urls-drop urls -o x.tks u.jsonl
+same "  is a warning" 'tokenize: --urls-drop: no record has a field "url"' "$(told err)"
+seq 1 1200000 >many
+status "a list beyond -M" 1 tokenize -t bytes -M 32M --id-field id --ids-drop many -o x.tks u.jsonl
+check "  is told in one line" one_line err
+status "  more memory has room" 0 tokenize -t bytes -M 128M --id-field id --ids-drop many -o x.tks u.jsonl
+status "a text has no ids" 1 tokenize -t bytes --id-field id --ids-drop ids -o x.tks want.py
+
 # Errors: of the expression, by column; of a record, by its line.
 status "a bad expression" 2 tokenize -t bytes --where 'lang = "en"' -o x.tks c.jsonl
 same "  is told by its column" "tokenize: --where: column 6: = is written ==" "$(cat err)"
@@ -117,7 +175,7 @@ printf '{"text":"a","s":1,}\n' >bad.jsonl
 status "a record is checked before the filter" 1 tokenize -t bytes --where 's == 2' -o x.tks bad.jsonl
 echo text >t.txt
 status "a text has no fields" 1 tokenize -t bytes --where 's == 2' -o x.tks t.txt
-same "  says so" 'tokenize: t.txt: is text, which has no field "s"' "$(cat err)"
+same "  says so" 'tokenize: t.txt: is text, which has no fields that a filter could look at' "$(cat err)"
 status "a field that no record has" 0 tokenize -t bytes --where 'langg == "en"' -o x.tks c.jsonl
 same "  is a warning" 'tokenize: --where: no record has a field "langg"
 tokenize: the filters left all 300 documents out' "$(told err)"

@@ -83,6 +83,17 @@ static const struct cli_opt options[] = {
      "JSONL, Parquet: use only records of which EXPR is true, as\n"
      "'lang == \"en\" and score >= 3'; tokenize(1) has the grammar",
      .result = true},
+    {"ids-keep", 0, CLI_CUSTOM, AT(ids_keep_id), "FILE",
+     "use only records whose id is in FILE, one a line", .result = true,
+     .parse = tokenize_parse_ids_keep},
+    {"ids-drop", 0, CLI_CUSTOM, AT(ids_drop_id), "FILE",
+     "leave out records whose id is in FILE", .result = true,
+     .parse = tokenize_parse_ids_drop},
+    {"urls-drop", 0, CLI_CUSTOM, AT(urls_drop_id), "FILE",
+     "leave out records whose URL, or its host, is in FILE", .result = true,
+     .parse = tokenize_parse_urls_drop},
+    {"url-field", 0, CLI_STRING, AT(url_field), "NAME",
+     "field with the URL for --urls-drop; default url", .result = true},
     {"spans-field", 0, CLI_STRING, AT(field[SLU_FIELD_SPANS]), "NAME",
      "JSONL: field with the ranges of the text that are trained on,\n"
      "[[begin, end], ...] in characters; the stream gets masks",
@@ -164,9 +175,6 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout needs --holdout-output, and the other way round");
-    int rc = tokenize_check_filters(o, err);
-    if (rc)
-        return rc;
     if (o->rejects)
         o->on_error = ON_SKIP;
     if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
@@ -240,7 +248,7 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
         rc = cli_inputs_add_source(in, slu_source_at(s, i), i, err);
     if (!rc && tokenize_from_file(o))
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
-    return rc;
+    return rc ? rc : tokenize_filter_inputs(o, in, err);
 }
 
 /* ---- outputs ---- */
@@ -326,18 +334,6 @@ static void source_broken(void *ctx, uint64_t document, enum slu_reject reason,
              slu_reject_name(reason), (unsigned long long)document);
 }
 
-/* "invalid-utf8 2, missing-field 1", or the same as the members of a JSON object. */
-static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
-{
-    int rc = SLU_OK;
-    for (int i = 0; i < SLU_REJECT_N && !rc; i++)
-        if (s->rejected_by[i] && !slu_reject_is_filter((enum slu_reject)i))
-            rc = slu_buf_printf(b, NULL, json ? "%s\"%s\": %llu" : "%s%s %llu",
-                                b->len ? ", " : "", slu_reject_name((enum slu_reject)i),
-                                (unsigned long long)s->rejected_by[i]);
-    return rc ? rc : slu_buf_append(b, "", 1, NULL);
-}
-
 /* Adds figures to --stats; if memory runs out, a figure is missing. */
 static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         struct slu_names *names)
@@ -389,41 +385,14 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     slu_buf_release(&b);
 }
 
-/* SLU_E_FORMAT if all records were rejected: they are of another kind than the options
- * say. Other parts of a job may have good ones. */
-static int check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat *s,
-                       struct slu_err *err)
-{
-    struct slu_buf b = SLU_BUF_INIT;
-    int rc = SLU_OK;
-    if (s->rejected && !s->accepted && !ctx->common.part.n &&
-        list_rejects(s, false, &b) == SLU_OK)
-        rc = slu_fail(err, SLU_E_FORMAT,
-                      "no record can be taken (%s); a run without --on-error skip and "
-                      "--rejects says what is wrong with the first one",
-                      (const char *)b.data);
-    slu_buf_release(&b);
-    return rc;
-}
-
 static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
-    const struct tokenize_opts *o = ctx->opts;
-    struct slu_buf b = SLU_BUF_INIT;
     cli_stat_u64(ctx, "sources", s->sources);
     cli_stat_u64(ctx, "empty_sources", s->empty_sources);
     cli_stat_u64(ctx, "input_bytes", s->input_byte);
     cli_stat_u64(ctx, "text_bytes", s->text_byte);
-    cli_stat_u64(ctx, "rejected", s->rejected);
-    tokenize_report_filters(ctx, s);
+    tokenize_report_left_out(ctx, s);
     ctx->spill_bytes = s->spill_byte;
-    if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
-        cli_warn(ctx, "%llu record%s not taken (%s); %s%s",
-                 (unsigned long long)s->rejected, s->rejected == 1 ? " was" : "s were",
-                 (const char *)b.data,
-                 o->rejects ? "see " : "--rejects FILE keeps what is left out",
-                 o->rejects ? o->rejects : "");
-    slu_buf_release(&b);
 }
 
 static void warn_unused(struct cli_ctx *ctx, const char *option, const char *glob,
@@ -459,8 +428,8 @@ static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
 /* `seg`: what documents have whose record and source say nothing else. */
 static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                   struct slu_names *names, const struct slu_seg *seg,
-                  struct outputs *out, struct slu_ingest_stat *stat,
-                  struct slu_err *err)
+                  uint64_t memory_byte, struct outputs *out,
+                  struct slu_ingest_stat *stat, struct slu_err *err)
 {
     const struct tokenize_opts *o = ctx->opts;
     struct slu_ingest_cfg cfg = {
@@ -472,7 +441,11 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
             1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || o->list_domains ||
                                                seg->domain != SLU_NO_DOMAIN)
                                         << SLU_FIELD_DOMAIN,
-        .where = o->where_expr,
+        .filter = {.ids_keep = o->keep,
+                   .ids_drop = o->drop,
+                   .urls_drop = o->urls,
+                   .url_field = o->url_field ? o->url_field : "url",
+                   .where = o->where_expr},
         .seg = *seg,
         .bos = o->bos,
         .eos = !o->no_eos,
@@ -487,7 +460,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .out = out->main,
         .holdout_out = out->holdout,
         .rejects = out->rejects,
-        .memory_byte = ctx->common.memory,
+        .memory_byte = memory_byte,
         .tmpdir = ctx->common.tmpdir,
         .n_threads = (unsigned)ctx->common.threads,
         .ctx = ctx,
@@ -507,11 +480,14 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_header h;
     struct outputs out = {0};
     struct slu_ingest_stat stat = {0};
+    uint64_t memory_byte = 0;
     struct slu_seg seg = {.domain = SLU_NO_DOMAIN};
     const char *domain = o->domain ? o->domain : o->domain_default;
 
     slu_header_init(&h);
     int rc = check(ctx, err);
+    if (!rc)
+        rc = tokenize_make_filters(ctx, &memory_byte, err);
     if (!rc)
         rc = tokenize_find_file(ctx->opts, err);
     if (!rc)
@@ -536,11 +512,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_timing(ctx, "documents");
     if (!rc)
-        rc = ingest(ctx, tokenizer, names, &seg, &out, &stat, err);
+        rc = ingest(ctx, tokenizer, names, &seg, memory_byte, &out, &stat, err);
     if (!rc)
         rc = tokenize_check_fields(ctx, &stat, err);
     if (!rc)
-        rc = check_taken(ctx, &stat, err);
+        rc = tokenize_check_taken(ctx, &stat, err);
     if (!rc)
         rc = close_outputs(ctx, &out, err);
     if (!rc) {

@@ -8,6 +8,7 @@
 #include "formats/text/sources.h"
 #include "lib/token/tokenizer.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/cli_inputs.h"
 
 struct tokenize_opts {
     const char *tokenizer_name; /* for the provenance: the name of a built-in
@@ -22,7 +23,13 @@ struct tokenize_opts {
     const char *source, *source_name; /* --source as given; its name */
     size_t source_ordinal;
     const char *holdout_output, *rejects, *where;
+    const char *ids_keep, *ids_drop, *urls_drop; /* files */
+    /* For the provenance: the hashes of their sets. */
+    const char *ids_keep_id, *ids_drop_id, *urls_drop_id;
+    char ids_keep_hex[33], ids_drop_hex[33], urls_drop_hex[33];
+    const char *url_field;
     struct slu_expr *where_expr; /* compiled */
+    struct slu_idset *keep, *drop, *urls;
     double holdout, sample;
     uint64_t max_tokens;
     int format, special, on_error, on_missing;
@@ -58,11 +65,23 @@ SLU_MUST_USE int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int tokenize_check_fields(struct cli_ctx *ctx,
                                        const struct slu_ingest_stat *s,
                                        struct slu_err *err);
-/* Compiles --where. */
-SLU_MUST_USE int tokenize_check_filters(struct tokenize_opts *o, struct slu_err *err);
-/* Adds the counts of what the filters left out to --stats, and warns about fields that
- * no record has. */
-void tokenize_report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
+int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
+int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
+int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err);
+/* Adds the files of the filters to the inputs. */
+SLU_MUST_USE int tokenize_filter_inputs(const struct tokenize_opts *o,
+                                        struct cli_inputs *in, struct slu_err *err);
+/* Compiles --where, and reads the lists. *memory_byte: what they leave of -M. */
+SLU_MUST_USE int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
+                                       struct slu_err *err);
+/* SLU_E_FORMAT if all records were rejected: they are of another kind than the options
+ * say. Other parts of a job may have good ones. */
+SLU_MUST_USE int tokenize_check_taken(const struct cli_ctx *ctx,
+                                      const struct slu_ingest_stat *s,
+                                      struct slu_err *err);
+/* Adds the counts of what was rejected and filtered to --stats, and warns about records
+ * that were rejected, and about fields that no record has. */
+void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 void tokenize_release_filters(struct tokenize_opts *o);
 /* Adds the counts of documents with the fields to --stats. */
 void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s);

@@ -130,6 +130,23 @@ if [ -n "$SHIM" ]; then
     done
 fi
 
+# ---- nothing is left ----
+
+seq 0 2 200 | sed 's/^/r/' >every # those of a
+
+left() { # WORDS OPTION...
+    words=$1
+    shift
+    status "$*" 0 choose "$@" t.tks -o left.tks
+    check "  is named" grep -qFx -- "choose: nothing is left: $words" err
+}
+left "all is dropped by --domain; inspect lists the stream's domains" --domain wbe
+left "all is dropped by --source; 'inspect --records' shows its sources" --source no
+left "all is dropped by --length" --length 1..1
+left "each sequence fails one of the criteria" --domain a --ids-drop every
+status "what leaves some" 0 choose --length 2.. t.tks -o left.tks
+check "  is not" shell '! grep -q "nothing is left" err'
+
 # ---- stages of other options ----
 
 says "stages want the same options" 1 "options" shell "

@@ -189,6 +189,28 @@ static int words(void *ctx, struct slu_buf *t, struct slu_err *err)
     return rc;
 }
 
+/* Warns if no sequence is chosen: most likely a name is mistyped. Other parts of a job
+ * may have some. */
+static void warn_of_none(const struct job *j, const struct slu_choose_result *r,
+                         uint64_t n_seq)
+{
+    uint64_t dropped = 0;
+    const char *by = NULL; /* the reason, if there is one */
+
+    for (int why = SLU_WHY_DOMAIN; why < SLU_N_WHY; why++) {
+        dropped += r->dropped[why].sequences;
+        by = r->dropped[why].sequences == n_seq ? slu_why_name[why] : by;
+    }
+    if (!n_seq || dropped < n_seq || j->ctx->common.part.n)
+        return;
+    cli_warn(j->ctx, "nothing is left: %s%s%s", by ? "all is dropped by --" : "each ",
+             by ? by : "sequence fails one of the criteria",
+             by && !strcmp(by, "domain")   ? "; inspect lists the stream's domains"
+             : by && !strcmp(by, "source") ? "; 'inspect --records' shows its sources"
+             : by && !strcmp(by, "ids")    ? "; 'inspect --records' shows its ids"
+                                           : "");
+}
+
 static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
 {
     const struct slu_choose_result *r = slu_choose_result(j->choose);
@@ -202,6 +224,7 @@ static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
     for (int why = SLU_WHY_DOMAIN; why < SLU_N_WHY; why++)
         if (r->dropped[why].sequences)
             slu_ledger_drop(&j->ctx->ledger, slu_why_name[why], r->dropped[why]);
+    warn_of_none(j, r, in->n.sequences);
     j->writer = NULL;
     return w ? cli_close_writer(j->ctx, w, err)
              : choose_partition_close(j->partition, err);

@@ -9,15 +9,16 @@
  * same length add once for all of them: documents that were cut make a peak at the
  * longest length. */
 static const unsigned THREADS = 512;
-static const unsigned PER_THREAD = 4;        /* loads in flight */
-static const unsigned LEAST_LENGTHS = 16384; /* lengths for which a block is worth
-                                                starting */
-static const unsigned MOST_BINS = 24576;     /* of a block: 96 KiB, so that two fit */
+static const unsigned PER_THREAD = 4;      /* loads in flight */
+static const unsigned LEAST_LENGTHS = 512; /* of a block, so that few lengths are work
+                                              for all multiprocessors */
+static const unsigned ALIGNED = 32;        /* lengths of 128 bytes: shares begin so */
+static const unsigned MOST_BINS = 24576;   /* of a block: 96 KiB, so that two fit */
 static const size_t MOST_LENGTHS = (size_t)1
                                    << 31; /* for one launch, because blocks count in
                                              32 bits */
 
-__device__ static void count_one(unsigned long long v, unsigned *near, unsigned n_near,
+__device__ static void count_one(unsigned v, unsigned *near, unsigned n_near,
                                  unsigned long long *count, size_t n_bin)
 {
     if (v < n_near) {
@@ -31,18 +32,19 @@ __device__ static void count_one(unsigned long long v, unsigned *near, unsigned 
 }
 
 __global__ static void __launch_bounds__(THREADS)
-    histogram(const unsigned long long *len, size_t n, unsigned long long *count,
+    histogram(const unsigned *len, size_t n, size_t share, unsigned long long *count,
               size_t n_bin, unsigned n_near)
 {
     extern __shared__ unsigned near[];
     for (unsigned v = threadIdx.x; v < n_near; v += THREADS)
         near[v] = 0;
     __syncthreads();
-    const size_t tile = (size_t)THREADS * PER_THREAD, step = gridDim.x * tile;
-    for (size_t base = blockIdx.x * tile; base < n; base += step) {
+    const size_t tile = (size_t)THREADS * PER_THREAD, begin = blockIdx.x * share;
+    const size_t end = begin + share < n ? begin + share : n;
+    for (size_t base = begin; base < end; base += tile) {
         size_t i = base + threadIdx.x;
-        if (base + tile <= n) {
-            unsigned long long v[PER_THREAD];
+        if (base + tile <= end) {
+            unsigned v[PER_THREAD];
 #pragma unroll
             for (unsigned k = 0; k < PER_THREAD; k++)
                 v[k] = __ldg(&len[i + k * THREADS]);
@@ -50,7 +52,7 @@ __global__ static void __launch_bounds__(THREADS)
             for (unsigned k = 0; k < PER_THREAD; k++)
                 count_one(v[k], near, n_near, count, n_bin);
         } else {
-            for (; i < n; i += THREADS)
+            for (; i < end; i += THREADS)
                 count_one(len[i], near, n_near, count, n_bin);
         }
     }
@@ -85,7 +87,7 @@ static cudaError_t shape(unsigned n_near, size_t *most_blocks)
     return e;
 }
 
-extern "C" int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count,
+extern "C" int slu_histogram_cuda(const uint32_t *len, size_t n, uint64_t *count,
                                   size_t n_bin, void *work, size_t work_byte,
                                   void *stream)
 {
@@ -100,8 +102,10 @@ extern "C" int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count
         size_t m = n - at < MOST_LENGTHS ? n - at : MOST_LENGTHS;
         size_t blocks = (m + LEAST_LENGTHS - 1) / LEAST_LENGTHS;
         blocks = blocks < most_blocks ? blocks : most_blocks;
+        size_t share = ((m + blocks - 1) / blocks + ALIGNED - 1) / ALIGNED * ALIGNED;
+        blocks = (m + share - 1) / share;
         histogram<<<(unsigned)blocks, THREADS, n_near * sizeof(unsigned),
-                    (cudaStream_t)stream>>>((const unsigned long long *)len + at, m,
+                    (cudaStream_t)stream>>>((const unsigned *)len + at, m, share,
                                             (unsigned long long *)count, n_bin, n_near);
         e = cudaGetLastError();
     }

@@ -21,11 +21,11 @@
 extern "C" {
 #endif
 
-void slu_histogram_ref(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin);
-void slu_histogram_cpu(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin);
+void slu_histogram_ref(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin);
+void slu_histogram_cpu(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin);
 
 size_t slu_histogram_cuda_work(size_t n, size_t n_bin);
-int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin,
+int slu_histogram_cuda(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin,
                        void *work, size_t work_byte, void *stream);
 
 #ifdef __cplusplus

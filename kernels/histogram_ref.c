@@ -1,6 +1,6 @@
 #include "histogram.h"
 
-void slu_histogram_ref(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin)
+void slu_histogram_ref(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin)
 {
     for (size_t i = 0; i < n; i++)
         if (len[i] < n_bin)
@@ -10,14 +10,14 @@ void slu_histogram_ref(const uint64_t *len, size_t n, uint64_t *count, size_t n_
 /* With runs of equal lengths, each increment waits for the one before it. So every
  * other short length is counted in a second table, and the two chains run side by
  * side. */
-static void histogram_block(const uint64_t *len, size_t n, uint64_t *count,
+static void histogram_block(const uint32_t *len, size_t n, uint64_t *count,
                             size_t n_bin)
 {
     enum { NEAR = 2048 };
     uint32_t near[NEAR] = {0};
     size_t n_near = n_bin < NEAR ? n_bin : NEAR;
     for (size_t i = 0; i + 1 < n; i += 2) {
-        uint64_t a = len[i], b = len[i + 1];
+        uint32_t a = len[i], b = len[i + 1];
         if (a < n_bin)
             count[a]++;
         if (b < n_near)
@@ -31,7 +31,7 @@ static void histogram_block(const uint64_t *len, size_t n, uint64_t *count,
         count[v] += near[v];
 }
 
-void slu_histogram_cpu(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin)
+void slu_histogram_cpu(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin)
 {
     /* Below 2^32, because the second table counts in 32 bits. */
     const size_t block = 1 << 20;

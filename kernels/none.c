@@ -161,7 +161,7 @@ size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
     return 0;
 }
 
-int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin,
+int slu_histogram_cuda(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin,
                        void *work, size_t work_byte, void *stream)
 {
     (void)len, (void)n, (void)count, (void)n_bin, (void)work, (void)work_byte,

@@ -9,7 +9,8 @@
 #include "lib/base/buf.h"
 
 #define LONG        (UINT64_C(1) << 20) /* lengths from here on go to the list */
-#define BLOCK       16384               /* lengths a device counts at once */
+#define BLOCK       16384               /* lengths that are taken at once */
+#define BATCH       (1 << 24)           /* and that a device counts at once, at most */
 #define FIRST_TABLE 256
 
 struct slu_lengths {
@@ -19,12 +20,13 @@ struct slu_lengths {
     size_t n_bin;
     struct slu_length_count *list; /* long lengths: n_sorted in order, then others */
     size_t n_list, cap_list, n_sorted;
-    /* With a device, lengths wait for it in blocks. Under auto they stay on the host
-     * until their counts are back, so that an error loses nothing. */
-    uint64_t *pending; /* BLOCK lengths */
-    size_t n_pending;
+    /* With a device, lengths wait for it in batches: as many as the memory allows.
+     * Under auto they stay on the host until their counts are back, so that an error
+     * loses nothing. */
+    uint32_t *pending;
+    size_t n_pending, cap_pending;
     void *dev_len, *dev_count; /* on the device */
-    size_t dev_bin;
+    size_t dev_cap, dev_bin;   /* lengths and counts that there is room for */
 };
 
 int slu_lengths_new(struct slu_lengths **out, struct slu_device *device,
@@ -44,15 +46,18 @@ static void free_device_memory(struct slu_lengths *l)
     slu_device_free(l->dev_len);
     slu_device_free(l->dev_count);
     l->dev_len = l->dev_count = NULL;
-    l->dev_bin = 0;
+    l->dev_cap = l->dev_bin = 0;
 }
 
 /* Has the pending lengths counted on the device. Returns a code of the device. */
 static int send(struct slu_lengths *l)
 {
     int code = slu_device_select(l->device->ordinal);
-    if (code == 0 && !l->dev_len)
-        code = slu_device_alloc(&l->dev_len, BLOCK * sizeof *l->pending);
+    if (code == 0 && l->dev_cap < l->n_pending) {
+        slu_device_free(l->dev_len);
+        code = slu_device_alloc(&l->dev_len, l->cap_pending * sizeof *l->pending);
+        l->dev_cap = code ? 0 : l->cap_pending;
+    }
     if (code == 0 && !l->dev_bin) {
         code = slu_device_alloc(&l->dev_count, l->n_bin * sizeof *l->count);
         if (code == 0) {
@@ -185,37 +190,40 @@ static int add_long(struct slu_lengths *l, uint64_t len_tok, struct slu_err *err
     return SLU_OK;
 }
 
-static int add_pending(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
-                       struct slu_err *err)
+/* Makes room for a block of pending lengths, up to a batch. Without memory for more, or
+ * where a batch is full, the device counts those that there are. */
+static int reserve_pending(struct slu_lengths *l, struct slu_err *err)
 {
-    int rc = SLU_OK;
-    if (!l->pending)
-        l->pending = malloc(BLOCK * sizeof *l->pending);
-    if (!l->pending)
-        return slu_fail_nomem(err, BLOCK * sizeof *l->pending);
-    while (n && !rc) {
-        size_t m = BLOCK - l->n_pending < n ? BLOCK - l->n_pending : n;
-        memcpy(l->pending + l->n_pending, len_tok, m * sizeof *len_tok);
-        l->n_pending += m;
-        len_tok += m;
-        n -= m;
-        if (l->n_pending == BLOCK)
-            rc = flush(l, false, err);
+    if (l->cap_pending - l->n_pending >= BLOCK)
+        return SLU_OK;
+    size_t cap = l->cap_pending ? 2 * l->cap_pending : 4 * BLOCK;
+    cap = cap < BATCH ? cap : BATCH;
+    uint64_t n_byte = (cap - l->cap_pending) * sizeof *l->pending;
+    if (cap > l->cap_pending && (!l->left_byte || *l->left_byte / 2 >= n_byte)) {
+        int rc = charge(l, n_byte, err);
+        return rc ? rc
+                  : slu_grow(&l->pending, &l->cap_pending, cap, sizeof *l->pending,
+                             err);
     }
-    return rc;
+    if (l->cap_pending)
+        return flush(l, false, err);
+    /* The least is not charged: the device needs it. */
+    return slu_grow(&l->pending, &l->cap_pending, 2 * BLOCK, sizeof *l->pending, err);
 }
 
-int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
-                    struct slu_err *err)
+/* Counts up to BLOCK lengths. */
+static int add_block(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                     struct slu_err *err)
 {
-    uint64_t longest = 0;
+    uint32_t len[BLOCK], longest = 0;
     size_t n_long = 0;
-    for (size_t i = 0; i < n; i++)
-        if (len_tok[i] >= LONG)
-            n_long++;
-        else if (len_tok[i] > longest)
-            longest = len_tok[i];
     int rc = SLU_OK;
+    for (size_t i = 0; i < n; i++) {
+        bool is_long = len_tok[i] >= LONG;
+        len[i] = is_long ? UINT32_MAX : (uint32_t)len_tok[i];
+        longest = !is_long && len[i] > longest ? len[i] : longest;
+        n_long += is_long;
+    }
     if (n > n_long && longest >= l->n_bin)
         rc = grow_table(l, longest, err);
     for (size_t i = 0; i < n && n_long && !rc; i++)
@@ -225,10 +233,25 @@ int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
         }
     if (rc || !l->n_bin)
         return rc;
-    if (slu_device_take(l->device, SLU_WORK_HISTOGRAM, n))
-        return add_pending(l, len_tok, n, err);
-    slu_histogram_cpu(len_tok, n, l->count, l->n_bin);
+    if (!slu_device_take(l->device, SLU_WORK_HISTOGRAM, n)) {
+        slu_histogram_cpu(len, n, l->count, l->n_bin);
+        return SLU_OK;
+    }
+    rc = reserve_pending(l, err);
+    if (rc)
+        return rc;
+    memcpy(l->pending + l->n_pending, len, n * sizeof *len);
+    l->n_pending += n;
     return SLU_OK;
+}
+
+int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                    struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (size_t at = 0; at < n && !rc; at += BLOCK)
+        rc = add_block(l, len_tok + at, n - at < BLOCK ? n - at : BLOCK, err);
+    return rc;
 }
 
 int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_t *n,

@@ -1,9 +1,11 @@
 """programs.py BIN [SEED] - programs on the emulated device: the bytes of --device cpu, and kernels that ran.
 
-BIN holds programs that are linked with tests/emu/cudart.c; $BIN the ordinary ones, which make their input. Each job runs with --device cpu and with --device cuda and
+BIN holds programs that are linked with tests/emu/cudart.c; $BIN the ordinary ones, which make their input. Each job runs
+with --device cpu and with --device cuda and
 must write the same. Findings of the emulator are exit statuses.
 """
 import hashlib
+import json
 import os
 import random
 import re
@@ -105,6 +107,12 @@ def main():
             check(args)
         got = run(["inspect", "--histogram", "--device", "cuda", "c.tks"])
         report(got[0] == 0 and got[2].count("\n") == 1 and "no kernel had work" in got[2], "a device without work", got[2])
+        run(["decompose", "--plan", "--device", "cuda", "--stats", "s", "c.tks"], SLU_EMU_TRACE="trace", SLU_EMU_SM="2")
+        with open("trace") as f, open("s") as g:
+            lines, n = [line.split() for line in f], json.load(g)["documents"]["in"]
+        up, blocks = sum(int(w[1]) for w in lines if w[0] == "up"), [w[2] for w in lines if w[0] == "launch"]
+        report(up == 4 * n and blocks == ["2"], "lengths cross once, of four bytes, for all multiprocessors",
+               "%d bytes for %d lengths; launches of %s blocks" % (up, n, blocks))
         check(["pack", "--length", "512", "c.tks"], "3")  # windows of the output, or no room at all
         os.chdir("/")
 

@@ -22,9 +22,9 @@
 
 enum { N = 5000, LEN = 3, MOST_WORK = 1 << 20 };
 
-/* Device memory: N lengths in two widths, N runs that a plan makes of them, ids. */
+/* Device memory: N lengths, N runs that a plan makes of them, ids. */
 static struct {
-    void *len8, *len4, *src, *order, *step, *interval, *run_item, *run_dst, *ids, *out;
+    void *len, *src, *order, *step, *interval, *run_item, *run_dst, *ids, *out;
     void *work;
 } on;
 
@@ -41,17 +41,16 @@ static void *put(const void *host, size_t n_byte)
 static int set_up(void **state)
 {
     (void)state;
-    static uint64_t len8[N], src[N];
-    static uint32_t len4[N];
+    static uint64_t src[N];
+    static uint32_t len[N];
     const struct slu_place_step step = {
         .repeat = 1, .len_tok = LEN, .parent = SLU_PLACE_OPENED};
     const struct slu_place_interval interval = {.items = 1, .capacity = LEN};
     for (uint32_t i = 0; i < N; i++) {
-        len8[i] = len4[i] = LEN;
+        len[i] = LEN;
         src[i] = (uint64_t)LEN * i;
     }
-    on.len8 = put(len8, sizeof len8);
-    on.len4 = put(len4, sizeof len4);
+    on.len = put(len, sizeof len);
     on.src = put(src, sizeof src);
     on.step = put(&step, sizeof step);
     on.interval = put(&interval, sizeof interval);
@@ -69,14 +68,14 @@ static int set_up(void **state)
 static int histogram(void)
 {
     size_t n = slu_histogram_cuda_work(N, N);
-    return slu_histogram_cuda(on.len8, N, on.out, 1000, on.work, n, NULL);
+    return slu_histogram_cuda(on.len, N, on.out, 1000, on.work, n, NULL);
 }
 
 static int sort(void)
 {
     size_t n = slu_sort_lengths_cuda_work(N, LEN);
     assert_true(n <= MOST_WORK);
-    return slu_sort_lengths_cuda(on.len4, N, LEN, 0, on.order, on.work, n, NULL);
+    return slu_sort_lengths_cuda(on.len, N, LEN, 0, on.order, on.work, n, NULL);
 }
 
 static int place(void)
@@ -90,7 +89,7 @@ static int copy(void)
 {
     const struct slu_copy g = {.pool = on.ids,
                                .src = on.src,
-                               .len = on.len4,
+                               .len = on.len,
                                .run_item = on.run_item,
                                .run_dst = on.run_dst,
                                .n_run = N,

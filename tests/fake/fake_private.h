@@ -30,7 +30,7 @@ struct op {
             uint64_t number;
         } wait;
         struct {
-            const uint64_t *len;
+            const uint32_t *len;
             size_t n;
             uint64_t *count;
             size_t n_bin;

@@ -21,12 +21,12 @@ static void run_histogram(struct op *o)
 {
     size_t n = o->histogram.n, n_bin = o->histogram.n_bin;
     fake_runs.histogram++;
-    slu_histogram_ref(fake_real(o->histogram.len, n * 8, "histogram: len"), n,
+    slu_histogram_ref(fake_real(o->histogram.len, n * 4, "histogram: len"), n,
                       fake_real(o->histogram.count, n_bin * 8, "histogram: count"),
                       n_bin);
 }
 
-int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin,
+int slu_histogram_cuda(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin,
                        void *work, size_t work_byte, void *stream)
 {
     struct op o = {.run = run_histogram, .histogram = {len, n, count, n_bin}};

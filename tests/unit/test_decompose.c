@@ -190,10 +190,11 @@ static void histogram(void **unused)
 {
     (void)unused;
     enum { N = 100001, BINS = 5000 };
-    uint64_t *len = malloc(N * sizeof *len), *a = calloc(BINS, 8), *b = calloc(BINS, 8);
+    uint64_t *a = calloc(BINS, 8), *b = calloc(BINS, 8);
+    uint32_t *len = malloc(N * sizeof *len);
     assert_true(len && a && b);
     for (size_t i = 0; i < N; i++)
-        len[i] = rnd(1 + rnd(2 * BINS)); /* some are past the last bin */
+        len[i] = (uint32_t)rnd(1 + rnd(2 * BINS)); /* some are past the last bin */
     static const size_t part[] = {0, 1, 4095, 4097, N};
     for (size_t p = 0; p < sizeof part / sizeof *part; p++) {
         slu_histogram_ref(len, part[p], a, BINS);

@@ -42,25 +42,6 @@ void slu_criteria_free(struct slu_criteria *c)
     free(c);
 }
 
-bool slu_compare_holds(const struct slu_compare *c, double v)
-{
-    switch (c->op) {
-    case SLU_LESS:
-        return v < c->v;
-    case SLU_AT_MOST:
-        return v <= c->v;
-    case SLU_EQUAL:
-        return v == c->v;
-    case SLU_AT_LEAST:
-        return v >= c->v;
-    case SLU_MORE:
-        return v > c->v;
-    case SLU_NOT:
-        return v < c->v || v > c->v; /* a NaN, no score, fails */
-    }
-    return false;
-}
-
 /* ---- the documents of a sequence ---- */
 
 static int differ(const struct slu_seg *a, const char *what, struct slu_err *err)

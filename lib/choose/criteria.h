@@ -19,6 +19,7 @@
 #include "idset.h"
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
+#include "lib/stream/compare.h"
 #include "lib/stream/groups.h"
 #include "lib/stream/stream.h"
 
@@ -38,21 +39,6 @@ enum slu_why {
 extern const char *const slu_why_name[SLU_N_WHY];
 
 #define SLU_MOST_COMPARES 8
-
-enum slu_compare_op {
-    SLU_LESS,
-    SLU_AT_MOST,
-    SLU_EQUAL,
-    SLU_AT_LEAST,
-    SLU_MORE,
-    SLU_NOT
-};
-
-struct slu_compare {
-    enum slu_compare_op op;
-    double v;
-};
-bool slu_compare_holds(const struct slu_compare *c, double v);
 
 struct slu_criteria_cfg {      /* everything is borrowed */
     const char *const *domain; /* names; "": no domain */

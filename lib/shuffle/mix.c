@@ -57,12 +57,23 @@ static uint32_t domain_of(const struct slu_seg *seg, uint64_t n_seg)
     return n ? domain[best] : SLU_NO_DOMAIN;
 }
 
+static int band_of(const struct slu_mix *m, double score)
+{
+    unsigned s = 0;
+
+    while (s + 1 < m->n_source && !slu_compare_holds(&m->source[s].score, score))
+        s++;
+    return (int)s;
+}
+
 int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
                       const struct slu_seq *q)
 {
     const struct slu_seg *seg = &b->seg[q->seg_off];
     if (by->by == SLU_BY_INPUT)
         return of_number(by, b->input);
+    if (by->by == SLU_BY_SCORE)
+        return band_of(by->bands, slu_seq_score(b, q));
     if (by->by == SLU_BY_FILE)
         return q->n_seg ? of_number(by, seg->source) : -1;
     if (q->n_seg == 1)

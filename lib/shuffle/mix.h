@@ -1,7 +1,8 @@
 /* mix.h - the amount of each source in a mix, and the sequences taken.
  *
  * A source is a domain or an input. A mix gives each source a share of the tokens by
- * weights; a schedule is several mixes one after another (periods). Amounts are exact:
+ * weights; a schedule is several mixes one after another (periods). Or a source is a band
+ * of scores, and the mix says how often its sequences are repeated. Amounts are exact:
  * source s gets floor(n_p w_s / W) tokens in period p of n_p tokens, as whole
  * sequences, so over all periods it is short by less than one sequence.
  *
@@ -23,6 +24,7 @@
 
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
+#include "lib/stream/compare.h"
 #include "select.h"
 
 SLU_BEGIN_DECLS
@@ -40,8 +42,12 @@ struct slu_mix {
     struct slu_mix_source {
         char *name;                       /* owned; "": sequences without a domain */
         uint64_t weight[SLU_MIX_PERIODS]; /* in units of 1 / SLU_MIX_ONE */
-        uint64_t max_epochs; /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
-    } * source;              /* owned */
+        uint64_t max_epochs;      /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
+        struct slu_compare score; /* of a band */
+    } * source;                   /* owned */
+    /* The sources are bands: weight[0] is the number of repeats, and the last source has
+     * the sequences of no other band, and those without a score. */
+    bool bands;
     /* The unit of `length` is tokens with SLU_MIX_TOKENS; a 0 in the last period stands
      * for the rest of max_tok. With SLU_MIX_SHARES the unit is 1 / SLU_MIX_ONE percent
      * of all tokens. */
@@ -57,6 +63,13 @@ struct slu_mix {
  * text. Caller releases *b, also after an error. */
 SLU_MUST_USE int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
                                uint64_t batch_tok, struct slu_err *err);
+/* Whether text begins as bands do, "score>=4:"; a domain could only be called so. */
+bool slu_mix_has_bands(const char *text);
+/* Parses bands with their repeats, as in "score>=4:2, score<2:0"; of several bands that a
+ * score is in, the first counts, and sequences in none are taken once. SLU_E_USAGE for
+ * any other text. Caller releases *b, also after an error. */
+SLU_MUST_USE int slu_mix_parse_bands(struct slu_mix *b, const char *text,
+                                     struct slu_err *err);
 /* Parses the most epochs of the sources: "4", or "web=1,code=2.5", or both. */
 SLU_MUST_USE int slu_mix_parse_epochs(struct slu_mix *b, const char *text,
                                       struct slu_err *err);
@@ -81,10 +94,12 @@ SLU_MUST_USE int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok,
 
 /* Maps numbers of domains, inputs or files to sources. */
 struct slu_mix_by {
-    enum { SLU_BY_DOMAIN, SLU_BY_INPUT, SLU_BY_FILE } by; /* FILE: seg[0].source */
+    /* FILE: seg[0].source; SCORE: the band of slu_seq_score */
+    enum { SLU_BY_DOMAIN, SLU_BY_INPUT, SLU_BY_FILE, SLU_BY_SCORE } by;
     const int *source; /* borrowed: number -> source; -1: no source */
     size_t n;
-    int none; /* source of sequences without a domain, or -1 */
+    int none;                    /* source of sequences without a domain, or -1 */
+    const struct slu_mix *bands; /* SCORE: borrowed */
 };
 /* Returns the source of a sequence, or -1. A packed sequence belongs to the domain of
  * most of its tokens (among the first 64 domains that occur; ties: the first). */

@@ -10,6 +10,8 @@ typedef unsigned __int128 u128; /* products of tokens and weights */
 
 #define MOST_NUMBER (UINT64_C(1) << 53)
 
+enum { MOST_REPEATS = 1000 }; /* of a band */
+
 /* ---- the request ---- */
 
 void slu_mix_release(struct slu_mix *b)
@@ -198,6 +200,79 @@ int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
     return rc;
 }
 
+/* Reads "score OP NUMBER :" at p. NULL: it is not there. */
+static const char *band_at(const char *p, struct slu_compare *c)
+{
+    static const char word[] = "score";
+
+    p += strspn(p, " \t");
+    if (strncmp(p, word, sizeof word - 1))
+        return NULL;
+    p = slu_compare_parse(p + sizeof word - 1, c);
+    return p && *p == ':' ? p + 1 : NULL;
+}
+
+bool slu_mix_has_bands(const char *text)
+{
+    struct slu_compare c;
+
+    return band_at(text, &c);
+}
+
+/* Parses "score OP NUMBER:REPEATS" in p[0, n). */
+static int parse_band(struct slu_mix *b, const char *p, size_t n, struct slu_err *err)
+{
+    const char *end = p + n, *after;
+    const unsigned had = b->n_source;
+    struct slu_compare c;
+    uint64_t repeats;
+    unsigned at;
+
+    p += strspn(p, " \t");
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    after = band_at(p, &c);
+    after = after ? after + strspn(after, " \t") : NULL;
+    if (!after || after > end || !number(after, (size_t)(end - after), &repeats) ||
+        repeats > MOST_REPEATS * SLU_MIX_ONE)
+        return slu_fail(err, SLU_E_USAGE,
+                        "mix: '%.*s' is not score OP NUMBER:REPEATS, as score>=4:2, of "
+                        "at most %d repeats with up to six decimals",
+                        end > p ? (int)(end - p) : 0, p, MOST_REPEATS);
+    const int n_name = (int)(strchr(p, ':') - p);
+    if (had == SLU_MIX_SOURCES - 1)
+        return slu_fail(err, SLU_E_USAGE, "mix: more than %d bands",
+                        SLU_MIX_SOURCES - 1);
+    int rc = find(b, p, (size_t)n_name, true, &at, err);
+    if (!rc && b->n_source == had)
+        rc = slu_fail(err, SLU_E_USAGE, "mix: '%.*s' is there twice", n_name, p);
+    if (rc)
+        return rc;
+    b->source[at].score = c;
+    b->source[at].weight[0] = repeats;
+    return SLU_OK;
+}
+
+int slu_mix_parse_bands(struct slu_mix *b, const char *text, struct slu_err *err)
+{
+    static const char rest[] = "others";
+    unsigned at;
+    int rc = SLU_OK;
+
+    *b = (struct slu_mix){.n_period = 1, .bands = true};
+    for (const char *p = text, *next; !rc; p = next + 1) {
+        next = strchrnul(p, ',');
+        rc = parse_band(b, p, (size_t)(next - p), err);
+        if (!*next)
+            break;
+    }
+    if (!rc)
+        rc = find(b, rest, sizeof rest - 1, true, &at, err);
+    if (!rc)
+        b->source[at].weight[0] = SLU_MIX_ONE;
+    return rc;
+}
+
 int slu_mix_parse_epochs(struct slu_mix *b, const char *text, struct slu_err *err)
 {
     for (const char *p = text, *next;; p = next + 1) {
@@ -337,11 +412,31 @@ static int asked_for(const struct slu_mix *b, uint64_t max_tok, uint64_t *tok,
     return SLU_OK;
 }
 
+/* Bands take what they have as often as they say. */
+static int plan_bands(const struct slu_mix *b, const uint64_t *n_tok,
+                      struct slu_mix_plan *plan, struct slu_err *err)
+{
+    u128 all = 0;
+
+    for (unsigned s = 0; s < b->n_source; s++) {
+        const u128 want = (u128)n_tok[s] * b->source[s].weight[0] / SLU_MIX_ONE;
+        all += want;
+        if (all >> 62)
+            return slu_fail(err, SLU_E_LIMIT, "mix: more than 2^62 tokens");
+        plan->target[s][0] = (uint64_t)want;
+        plan->max_epochs[s] = b->source[s].weight[0];
+    }
+    plan->tok = (uint64_t)all;
+    return SLU_OK;
+}
+
 int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok, uint64_t max_tok,
                  struct slu_mix_plan *plan, struct slu_err *err)
 {
     uint64_t tok;
     memset(plan, 0, sizeof *plan);
+    if (b->bands)
+        return plan_bands(b, n_tok, plan, err);
     int rc = asked_for(b, max_tok, &tok, err);
     if (rc)
         return rc;

@@ -158,6 +158,10 @@ if [ -n "$MORE" ]; then
     same "keep = needed: the records of the pipe" "$(cat b)" "$(cat a)"
 fi
 
+# Bands of scores are no domains.
+printf '%s\n' 'input = in' 'parts = 2' 'tokenize = --score-field score' 'shuffle = --mix "score >= 1.5:2, score<0:0"' >banded
+status "a mix of bands" 0 sluice-batch --dry-run banded banded.out
+
 # Recipes that are refused.
 refused() { # WHAT TEXT LINE
     recipe 3 >bad

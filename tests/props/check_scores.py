@@ -109,6 +109,47 @@ def orders(r, stream, recs, number):
         result(good, "case %d: %s" % (number, " ".join(map(str, args))))
 
 
+def holds(v, text):
+    op = text.rstrip("0123456789.-")
+    x = float(text[len(op):])
+    return {">=": v >= x, "<=": v <= x, ">": v > x, "<": v < x, "=": v == x}[op]
+
+
+def bands(r, stream, recs, number):
+    """shuffle --mix over bands: how often each sequence comes, from a file, a pipe, in little memory and in stages."""
+    line = r.sample([">=2", "<0", ">1", "=0", "<=0.25", ">=-5", ">9"], r.choice([1, 2, 4]))
+    repeats = [r.choice([0, 1, 2, 3, 0.5, 2.5]) for _ in line]
+    args = ["--mix", r.choice([",", ", ", " , "]).join("score%s:%s" % x for x in zip(line, repeats)), "--seed", r.randrange(9)]
+    out, s = stats("shuffle", *args, stdin=stream)
+    got, want, size = {}, {}, {}
+    for x in recs:
+        k, v = json.dumps(x), score(x)
+        band = next((i for i, text in enumerate(line) if holds(v, text)), len(line))
+        want[k], size[k] = band, len(x["tokens"])
+    for x in records(out):
+        k = json.dumps(x)
+        got[k] = got.get(k, 0) + 1
+    good = set(got) <= set(want)
+    for i, n in enumerate(repeats + [1]):
+        here = [k for k in want if want[k] == i]
+        most, took = int(sum(size[k] for k in here) * n), sum(got.get(k, 0) * size[k] for k in here)
+        good = good and all(int(n) <= got.get(k, 0) <= -int(-n // 1) for k in here)
+        good = good and took <= most and (n != int(n) or took == most) and most - took < max([size[k] for k in here] + [1])
+    result(good, "case %d: %s" % (number, " ".join(map(str, args))))
+    mix = s["mix"]
+    result(mix["by"] == "score" and [x["name"] for x in mix["sources"]] == ["score" + x for x in line] + ["others"] and
+           sum(x["taken"]["sequences"] for x in mix["sources"]) == sum(got.values()), "case %d: the report" % number, mix)
+    with tempfile.TemporaryDirectory() as d:
+        with open(d + "/s", "wb") as f:
+            f.write(stream)
+        result(run("shuffle", *args, "-M32M", "-T3", d + "/s") == out, "case %d: from a file" % number)
+        stage = ["shuffle", "-q", *args, "--work", d + "/w", "--stage"]
+        for name in "count", "mix", "scatter":
+            run(*stage, name, *([] if name == "mix" else ["--part", "0/1", "--ranges", 2][:4 if name == "scatter" else 2] + [d + "/s"]))
+        parts = b"".join(run(*stage, "gather", "--part", "%d/2" % i) for i in (0, 1))
+        result(records(parts) == records(out), "case %d: in stages" % number)
+
+
 def tokenize(data, *args):
     return run("tokenize", "-q", "-t", "bytes", "--format", "jsonl", *args, stdin=data)
 
@@ -156,6 +197,14 @@ def refusals(r):
         p = run("tokenize", "-t", "bytes", "--format", "jsonl", "--score-field", "q", stdin=line, check=False)
         result(p.returncode == 1 and p.stderr.count(b"\n") == 1 and
                (b"not a number" in p.stderr or bad in (b"nan", b"1e999")), "a score %s" % bad.decode(), p.stderr)
+    p = run("shuffle", "--mix", "score>=1:2", stdin=tokenize(data), check=False)
+    result(p.returncode == 1 and b"no scores to mix by" in p.stderr, "bands of a stream without scores", p.stderr)
+    for bad in "score>=1:2,", "score>=1:2,web=1", "score>1:x", "score>1:1001", "score>1:1,score>1:2", "score>1:", "score>1:1.1234567":
+        p = run("shuffle", "--mix", bad, stdin=tokenize(data, "--score-field", "q"), check=False)
+        result(p.returncode == 2 and p.stderr.count(b"\n") == 1, "--mix '%s'" % bad, p.stderr)
+    for more in ["--max-tokens", 5], ["--max-epochs", 2], ["--mix-by", "input"]:
+        p = run("shuffle", "--mix", "score>1:2", *more, stdin=tokenize(data, "--score-field", "q"), check=False)
+        result(p.returncode == 2 and b"leave --mix-by" in p.stderr, "bands with " + more[0], p.stderr)
     for bad in "up", "bands:0", "bands:x", "ascending:3", "bands:5000", "bands:":
         p = run("shuffle", "--order", bad, stdin=tokenize(data), check=False)
         result(p.returncode == 2, "--order %s" % bad, p.stderr)
@@ -176,5 +225,6 @@ for number in range(int(sys.argv[2]) if len(sys.argv) > 2 else 8):
     if number % 2:
         stream = run("pack", "-q", "--length", 256, stdin=run("decompose", "-q", "--min", 32, "--max", 256, stdin=stream))
     orders(r, stream, records(stream), number)
+    bands(r, stream, records(stream), number)
 refusals(r)
 finish()

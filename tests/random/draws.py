@@ -236,7 +236,7 @@ class Draw:
             elif m(1, "--mix-schedule", self.one("web=1:30%;code=1,web=1:70%", "web=1:2000;web=1,code=2", "code=1:3steps;web=1")):
                 m(0.8, "--max-tokens", self.one(5000, "50000"))
                 m(0.5, "--batch-tokens", self.one(256, 4096))
-        else:
+        elif not (self.scores and m(0.2, "--mix", self.one("score>=1:2", "score<0:0, score>1:2.5", "score=0:3,score<=1:0.5"))):
             m(0.1, "--max-tokens", self.one(0, 1000, "50000"))
             m(0.2, "--order", self.one("keep", "ascending", "descending", "bands:3") if self.scores else "keep")
         m(0.15, "--sample", self.one("0", "0.5", "99%"))

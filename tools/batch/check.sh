@@ -81,7 +81,7 @@ rehearse() {
 }
 mixes_domains() {
     [ "$step" = shuffle ] && grep -q -e '--mix[ =]\|--mix-schedule' "$scratch/options.shuffle" &&
-        ! grep -q -e '--mix-by[ =]input' "$scratch/options.shuffle"
+        ! grep -q -e '--mix-by[ =]input' -e "--mix[ =][\"' ]*score *[<>=!]*[-+.0-9e ]*:" "$scratch/options.shuffle"
 }
 # check_mix: where tokenize has no option for domains, inputs have some; and if all have one, --mix names these alone.
 check_mix() {

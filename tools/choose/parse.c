@@ -1,5 +1,4 @@
 /* parse.c - choose: the values of its options. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,45 +90,12 @@ int choose_parse_length(void *opts, const char *value, struct slu_err *err)
 
 /* ---- scores ---- */
 
-static const struct {
-    const char *text;
-    enum slu_compare_op op;
-} operators[] = {
-    {">=", SLU_AT_LEAST}, {"<=", SLU_AT_MOST}, {"==", SLU_EQUAL}, {"!=", SLU_NOT},
-    {">", SLU_MORE},      {"<", SLU_LESS},     {"=", SLU_EQUAL},
-};
-enum { N_OPERATOR = sizeof operators / sizeof *operators };
-
-static const char *skip_spaces(const char *p)
-{
-    return p + strspn(p, " \t");
-}
-
-/* Reads one comparison; NULL: it is none. */
-static const char *comparison(const char *p, struct slu_compare *c)
-{
-    size_t i = 0, n;
-    char *end;
-
-    p = skip_spaces(p);
-    while (i < N_OPERATOR && strncmp(p, operators[i].text, strlen(operators[i].text)))
-        i++;
-    if (i == N_OPERATOR)
-        return NULL;
-    p = skip_spaces(p + strlen(operators[i].text));
-    n = strspn(p, "0123456789.eE+-");
-    c->op = operators[i].op;
-    errno = 0;
-    c->v = strtod(p, &end);
-    return n && end == p + n && !errno ? skip_spaces(end) : NULL;
-}
-
 static bool comparisons(const char *value, struct slu_compare *c, unsigned *n)
 {
     const char *p = value;
 
     for (*n = 0; *n < SLU_MOST_COMPARES;) {
-        p = comparison(p, &c[(*n)++]);
+        p = slu_compare_parse(p, &c[(*n)++]);
         if (!p || !*p)
             return p;
         if (*p++ != ',')

@@ -8,6 +8,7 @@
 
 #include "formats/shards/shard.h"
 #include "lib/base/json_write.h"
+#include "tools/shuffle/shuffle.h"
 
 const char *const shuffle_mix_bys[] = {"domain", "input", NULL};
 
@@ -27,6 +28,14 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
         return slu_fail(err, SLU_E_USAGE, "--batch-tokens needs --mix-schedule");
     if (!text)
         return SLU_OK;
+    if (o->mix && slu_mix_has_bands(o->mix)) {
+        if (o->by || o->max_epochs ||
+            ((const struct opts *)ctx->opts)->max_tokens != UINT64_MAX)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--mix with bands of scores says how often each is taken; "
+                            "leave --mix-by, --max-epochs and --max-tokens out");
+        return slu_mix_parse_bands(&m->mix, o->mix, err);
+    }
     int rc = slu_mix_parse(&m->mix, text, o->schedule, o->batch_tokens, err);
     return rc || !o->max_epochs ? rc
                                 : slu_mix_parse_epochs(&m->mix, o->max_epochs, err);
@@ -52,7 +61,8 @@ static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
     int rc = cli_reopen_reader(m->ctx, r, err);
     if (rc)
         return rc;
-    rc = m->opts->by ? SLU_OK : number_domains(&m->mix, *r, number, err);
+    rc =
+        m->opts->by || m->mix.bands ? SLU_OK : number_domains(&m->mix, *r, number, err);
     if (rc)
         slu_reader_free(*r);
     return rc;
@@ -85,6 +95,17 @@ static int by_domain(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix
         else
             by->none = (int)s;
     return SLU_OK;
+}
+
+static int by_score(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
+                    struct slu_err *err)
+{
+    *by = (struct slu_mix_by){.by = SLU_BY_SCORE, .none = -1, .bands = &m->mix};
+    return slu_reader_header(r)->has[SLU_SCORE]
+               ? SLU_OK
+               : slu_fail(err, SLU_E_MISMATCH,
+                          "the stream has no scores to mix by; tokenize --score-field "
+                          "takes them from the records");
 }
 
 /* The input of this name: its path, the end of its path, or its number. */
@@ -150,7 +171,9 @@ int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
     if (!m->mix.n_source)
         return SLU_OK;
     cfg->mix = &m->mix;
-    return m->opts->by ? by_input(m, &cfg->by, err) : by_domain(m, r, &cfg->by, err);
+    return m->mix.bands  ? by_score(m, r, &cfg->by, err)
+           : m->opts->by ? by_input(m, &cfg->by, err)
+                         : by_domain(m, r, &cfg->by, err);
 }
 
 /* Appends the existing domains to an error that names a missing one. */
@@ -158,7 +181,8 @@ void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *
                          struct slu_reader *r, struct slu_err *err)
 {
     bool lacks = false;
-    if (!m->mix.n_source || !p || m->opts->by || err->code != SLU_E_MISMATCH)
+    if (!m->mix.n_source || !p || m->opts->by || m->mix.bands ||
+        err->code != SLU_E_MISMATCH)
         return;
     struct slu_names *names = slu_reader_names(r);
     uint32_t n = slu_names_n_domain(names), put = 0;
@@ -269,7 +293,7 @@ static void warn_of_none(const struct shuffle_mix *m, const struct slu_mixer *x)
             taken += slu_mixer_gave(x, s)->taken[p].sequences;
             weight |= of->weight[p];
         }
-        if (weight && !taken)
+        if (weight && !taken && (target || !m->mix.bands))
             cli_warn(m->ctx,
                      "--mix %s: its share, %llu token%s, is less than a sequence, so "
                      "none of it is "
@@ -293,8 +317,8 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
             all += slu_mixer_gave(x, s)->taken[k].tokens;
     int rc = slu_buf_printf(
         &t, err, "{\"by\": \"%s\", \"wanted\": %llu, \"tokens\": %llu, \"sources\": [",
-        shuffle_mix_bys[m->opts->by], (unsigned long long)slu_mixer_planned(x)->tok,
-        (unsigned long long)all);
+        m->mix.bands ? "score" : shuffle_mix_bys[m->opts->by],
+        (unsigned long long)slu_mixer_planned(x)->tok, (unsigned long long)all);
     for (unsigned s = 0; s < m->mix.n_source && !rc; s++)
         rc = put_source(m, x, s, all, &t, err);
     if (!rc)

@@ -91,7 +91,8 @@ static const struct cli_opt options[] = {
      .result = true, .parse = parse_order},
     {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...",
      "take the sources in this ratio of tokens; a source is repeated only\n"
-     "if --max-tokens asks for more than it has",
+     "if --max-tokens asks for more than it has; or bands of scores, as\n"
+     "'score>=4:2, score<2:0', with the times that each is taken",
      .result = true},
     {"mix-by", 0, CLI_CHOICE, AT(mix.by), NULL,
      "sources are domains (default), or the inputs, by path or number from\n"

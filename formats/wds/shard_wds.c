@@ -38,8 +38,8 @@ struct header {
 
 /* Entries of eight bytes: text of at most 6 bytes, and its length in the last byte. */
 struct wds {
-    uint64_t plain[GROUP];  /* "7, " */
-    uint64_t padded[GROUP]; /* "0007, " */
+    uint64_t high[GROUP];    /* "7"; "" for 0 */
+    uint64_t low[2 * GROUP]; /* "7, ", then "0007, " */
     struct header ids, mask;
     bool gzip;
 };
@@ -94,10 +94,12 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
     for (unsigned i = 0; i < GROUP; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        w->high[i] = entry(i ? text : "");
         snprintf(text, sizeof text, "%u, ", i);
-        w->plain[i] = entry(text);
+        w->low[i] = entry(text);
         snprintf(text, sizeof text, "%04u, ", i);
-        w->padded[i] = entry(text);
+        w->low[GROUP + i] = entry(text);
     }
     init_header(&w->ids, suffix[cfg->member]);
     snprintf(text, sizeof text, "loss_mask.%s", suffix[cfg->member]);
@@ -173,28 +175,26 @@ static void put_header(const struct header *head, uint64_t index, uint64_t size,
     h[SUM_AT + 6] = 0;
 }
 
-/* Writes "id, ", and up to eight arbitrary bytes after it. */
+static inline uint8_t *put_text(uint8_t *p, uint64_t e)
+{
+    memcpy(p, &e, 8);
+    return p + length_of(e);
+}
+
+/* Writes "id, ", and up to eight arbitrary bytes after it. Whether an id has more than
+ * four digits cannot be predicted, so there is no branch. */
 static inline uint8_t *put_id(const struct wds *w, uint8_t *p, uint32_t id)
 {
     uint32_t hi = id / GROUP, lo = id % GROUP;
+    const uint32_t more = -(uint32_t)(hi != 0) & GROUP;
 
     if (__builtin_expect(hi >= GROUP, 0)) {
-        uint64_t e = w->plain[hi / GROUP];
-        memcpy(p, &e, 8);
-        p += length_of(e) - 2;
-        e = w->padded[hi % GROUP];
-        memcpy(p, &e, 8);
-        p += 4;
-        e = w->padded[lo];
-        memcpy(p, &e, 8);
-        return p + 6;
+        p = put_text(p, w->high[hi / GROUP]);
+        p = put_text(p, w->low[GROUP + hi % GROUP]) - 2;
+    } else {
+        p = put_text(p, w->high[hi]);
     }
-    uint64_t high = w->plain[hi];
-    uint64_t low = (hi ? w->padded : w->plain)[lo];
-    memcpy(p, &high, 8);
-    p += hi ? length_of(high) - 2 : 0;
-    memcpy(p, &low, 8);
-    return p + length_of(low);
+    return put_text(p, w->low[more + lo]);
 }
 
 static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64_t n,

@@ -88,14 +88,15 @@ struct slu_shard_most {
 static inline struct slu_shard_most slu_shard_most(const struct slu_shard_bucket *b)
 {
     const struct slu_shard_rule *r = &b->rule;
-    uint64_t longest = r->size > r->per_seq ? r->size - r->per_seq : 0;
+    struct slu_shard_most most = {b->shard_sequences, b->shard_sequences * b->n_id,
+                                  b->n_id};
 
     if (b->length)
-        return (struct slu_shard_most){b->shard_sequences, b->shard_sequences * b->n_id,
-                                       b->n_id};
-    longest /= r->per_tok;
-    return (struct slu_shard_most){r->size / (r->per_seq + r->per_tok) + 1,
-                                   r->size / r->per_tok + longest, longest};
+        return most;
+    most.longest = r->size > r->per_seq ? (r->size - r->per_seq) / r->per_tok : 0;
+    most.n_seq = r->size / (r->per_seq + r->per_tok) + 1;
+    most.n_tok = r->size / r->per_tok + most.longest;
+    return most;
 }
 
 struct slu_shard {

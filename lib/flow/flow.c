@@ -379,7 +379,8 @@ static int get_header(struct slu_flow *f, struct slu_err *err)
     int rc = slu_header_copy(&f->header, slu_reader_header(r), err);
     const uint64_t ids[] = {f->header.eos, f->header.bos, f->header.pad,
                             f->header.tok_bytes};
-    f->ids = slu_hash64(ids, sizeof ids) | 1;
+    f->ids = (slu_hash64(ids, sizeof ids) & ~(uint64_t)IDS_MASKS) | IDS_KNOWN |
+             (f->header.masks ? IDS_MASKS : 0);
     return rc;
 }
 

@@ -120,3 +120,25 @@ same "merged reports have them" '["tokenize", 7, "dedup --exact", 7]' \
     "$(json m.json '[v for p in d["programs"] for v in (p["program"] if "mode" not in p else p["program"] + " --" + p["mode"], p["loss_tokens"]["out"])]')"
 inspect --merge-stats --table 1.json 2.json >out
 same "and a line of the table" 2 "$(grep -c '^ *trained on  *7 ' out)"
+
+# Parts of which one has no masks: ids have four bytes with masks and without, and are not taken for one another.
+"$PYTHON" "$top/tests/cli/make_tokenizer.py" | sed 's/257/70000/g' >wide.json
+printf '{"text": "abc", "spans": [[0, 2]]}\n{"text": "abd", "spans": [[0, 2]]}\n' >parts.jsonl
+wide() { tokenize -q -t wide.json --part "$@" parts.jsonl; }
+wide 0/2 --spans-field spans -o with0.tks
+wide 1/2 --spans-field spans -o with1.tks
+wide 0/2 -o without0.tks
+wide 1/2 -o without1.tks
+for first in with without; do
+    second=with
+    [ $first = without ] || second=without
+    for i in 0 1; do
+        [ $i = 0 ] && stream=${first}0.tks || stream=${second}1.tks
+        shuffle -q --stage scatter --work mixed-$first --part $i/2 --ranges 1 $stream
+        pack -q --stage count --work packed-$first --length 16 --part $i/2 $stream
+    done
+    status "shuffle: parts $first masks and $second" 1 shuffle -q --stage gather --work mixed-$first --part 0/1 -o y.tks
+    check "are refused by name" grep -q "scatter.1-of-2: its stream has .* masks, unlike the streams of the other parts" err
+    status "pack: parts $first masks and $second" 1 pack -q --stage plan --work packed-$first --length 16
+    check "are refused by name too" grep -q "count.1-of-2: its stream has .* masks, unlike" err
+done

@@ -231,6 +231,18 @@ done
 printf '%s\n' 'input = web' 'parts = 2' 'tokenize = --spans-field spans --domain-field domain --score-field score' 'decompose =' >fields
 status "fields that are seen in the inputs only" 0 sluice-batch init fields fields-out
 
+# Filters, whose fields and lists the text of the check does not know; the report has their sums.
+for i in $(seq 40); do
+    printf '{"text":"number %d of some","id":%d,"lang":"%s","url":"http://h%d.example/"}\n' "$i" "$i" "$([ $((i % 4)) = 0 ] && echo de || echo en)" "$i"
+done >filtered.jsonl
+seq 1 5 >gone
+echo h6.example >hosts
+printf '%s\n' 'input = filtered.jsonl' 'parts = 3' \
+    "tokenize = --id-field id --ids-drop gone --urls-drop hosts --where 'lang == \"en\"'" >filters
+status "filters" 0 sluice-batch --local 2 filters filters-out
+same "  are in the report" '{"ids-drop": 5, "urls-drop": 1, "where": 9}' \
+    "$(json filters-out/report.json 'json.dumps(d["programs"][0]["documents"]["dropped"], sort_keys=True)')"
+
 # Inputs that change while parts are still to come.
 recipe 3 'input = in' >recipe
 sluice-batch init recipe changed >/dev/null

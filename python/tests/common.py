@@ -79,11 +79,12 @@ def pieces(labels: bool, n: int = 500) -> str:
 
 
 @lru_cache(None)
-def documents(name: str) -> str:
+def documents(name: str, masks: bool = False) -> str:
     """A set of whole documents."""
-    where = path(f"documents-{name}")
-    docs = run("tokenize", "-q", "--id-field=id", "--domain-field=d", corpus())
-    run("shuffle", "-q", "--documents", f"--format={name}", "--shard-size=5000", "-o", where, stdin=docs)
+    where = path(f"documents-{name}-{masks}")
+    docs = masked_documents() if masks else run("tokenize", "-q", "--id-field=id", "--domain-field=d", corpus())
+    kind = f"--format={name.split('.')[0]}"
+    run("shuffle", "-q", "--documents", kind, *FORMATS[name], "--shard-size=8000", "-o", where, stdin=docs)
     return where
 
 

@@ -112,21 +112,28 @@ def test_masks() -> None:
 
 def test_documents() -> None:
     """Sets of whole documents, by number and in order; damage; and that no steps are taken from them."""
-    needs("xxhash")
-    for name in ("mds", "litdata", "olmo", "megatron", "ds"):
-        where = common.documents(name)
-        data = sluice.open(where, verify=True)
-        (documents,) = data
-        assert len(documents) == len(records(where)) == 500 and len(documents._shards) > 5 and not data.lengths
-        for i in random.Random(1).sample(range(-500, 500), 1000):
-            compare(documents[i], records(where)[i], (where, i))
-        lengths = [len(r["tokens"]) for r in records(where)]
-        stream = data._stream("documents")
-        assert stream.lengths(0, 500).tolist() == lengths and stream.lengths(7, 9).tolist() == lengths[7:9]
-        with refused(where, "documents"):
-            sluice.Loader(data, batch_tokens=1024)
-        with refused(where, "not of one length"):
-            documents.block(0, 2)
+    needs("xxhash", "zstandard")
+    for name in ("parquet", "mds.zstd", "litdata.zstd", "mds", "litdata", "megatron", "ds", "olmo"):
+        if name in common.PARQUET and not common.have_parquet():
+            continue
+        for masks in (True, False):
+            if masks and name in ("megatron", "ds"):  # have no place for them
+                continue
+            where = common.documents(name, masks)
+            data = sluice.open(where, verify=True)
+            (documents,) = data
+            n = len(records(where))
+            assert len(documents) == n >= 400 and len(documents._shards) > 5 and not data.lengths
+            assert data.masks == masks
+            for i in random.Random(1).sample(range(-n, n), 2 * n):
+                compare(documents[i], records(where)[i], (where, i))
+            lengths = [len(r["tokens"]) for r in records(where)]
+            stream = data._stream("documents")
+            assert stream.lengths(0, n).tolist() == lengths and stream.lengths(7, 9).tolist() == lengths[7:9]
+            with refused(where, "documents"):
+                sluice.Loader(data, batch_tokens=1024)
+            with refused(where, "not of one length"):
+                documents.block(0, 2)
     shard = documents._shards[1]["file"]
     flip(os.path.join(where, shard), 0.5)
     with refused(shard):

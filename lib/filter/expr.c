@@ -191,7 +191,7 @@ static int eval_startswith(struct slu_expr_run *r, const struct slu_expr_node *n
                            bool *yes)
 {
     static const char why[] = "startswith takes two strings";
-    struct slu_value a, b;
+    struct slu_value a = {0}, b = {0};
     int rc = eval_as(r, n->first, SLU_VALUE_STRING, why, &a);
     if (!rc)
         rc = eval_as(r, r->e->node[n->first].next, SLU_VALUE_STRING, why, &b);

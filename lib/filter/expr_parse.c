@@ -1,4 +1,5 @@
 /* expr_parse.c - from the text of an expression to its tree, by recursive descent. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,7 +110,7 @@ static int take_number(struct parser *p)
     memcpy(buf, s, i);
     buf[i] = 0;
     p->number = strtod(buf, NULL);
-    if (p->number > 1.7976931348623157e308 || p->number < -1.7976931348623157e308)
+    if (!isfinite(p->number))
         return fail(p, p->from, "a number beyond all doubles");
     if (whole && (p->number >= 9007199254740992.0 || p->number <= -9007199254740992.0))
         return fail(p, p->from,
@@ -454,11 +455,11 @@ static int parse_not(struct parser *p, uint32_t *out)
 {
     const size_t at = p->from;
     unsigned n = 0;
-    bool not = true;
+    bool another = true;
     int rc = SLU_OK;
-    while (!rc && not ) {
-        rc = take(p, T_NAME, "not", &not );
-        n += not ;
+    while (!rc && another) {
+        rc = take(p, T_NAME, "not", &another);
+        n += another;
         if (!rc && n > SLU_EXPR_DEPTH)
             rc = fail(p, p->from, "nested too deeply");
     }

@@ -92,6 +92,19 @@ check "and compressed" shell 'gzip -dc 000000000002.json.gz | cmp -s - 000000000
 status "--member is of wds alone" 2 shuffle -q --compress zstd --format wds -o x in.tks
 status "--member without --format" 2 shuffle -q --member json -o x in.tks
 
+# Ids of every number of digits, as Python writes them.
+"$PYTHON" - <<'PY'
+import struct
+digits = [i for k in range(1, 10) for i in (10 ** (k - 1), 10 ** (k - 1) + 1, 10 ** k - 1, 5 * 10 ** (k - 1) + 40)]
+ids = [digits[(7 * i) % len(digits)] for i in range(64)] + [0]
+open("digits.npy", "wb").write(struct.pack("<65I", *ids))
+open("digits.txt", "w").write(str(ids[:64]))
+PY
+decompose -q --buckets 64 --tail drop --eos-id 0 --token-bytes 4 --vocab-size 1000000000 digits.npy -o digits.tks
+shuffle -q --format wds -o digits digits.tks
+tar xf digits/D_6/shard-0000000.tar 000000000000.txt
+same "ids of one to nine digits" "$(cat digits.txt)" "$(cat 000000000000.txt)"
+
 # A manifest of the set counts for schedule, as those of the buckets do.
 schedule -q --batch-tokens 4096 --trainer generic -o a.json txt 2>/dev/null
 schedule -q --batch-tokens 4096 --trainer generic -o b.json json.gz 2>/dev/null

@@ -378,9 +378,9 @@ static int get_header(struct slu_flow *f, struct slu_err *err)
         slu_reader_track(r);
     int rc = slu_header_copy(&f->header, slu_reader_header(r), err);
     const uint64_t ids[] = {f->header.eos, f->header.bos, f->header.pad,
-                            f->header.tok_bytes};
-    f->ids = (slu_hash64(ids, sizeof ids) & ~(uint64_t)IDS_MASKS) | IDS_KNOWN |
-             (f->header.masks ? IDS_MASKS : 0);
+                            f->header.tok_bytes, f->header.masks};
+    /* Without masks it is what files had before there were masks. */
+    f->ids = slu_hash64(ids, sizeof ids - (f->header.masks ? 0 : sizeof *ids)) | 1;
     return rc;
 }
 

@@ -240,15 +240,12 @@ static int check_ids(struct slu_flow *f, const struct slu_workfile *file,
     f->ids = f->ids ? f->ids : is;
     if (f->ids == is)
         return SLU_OK;
-    if ((f->ids ^ is) & IDS_MASKS)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: its stream has %s masks, unlike the streams of the other "
-                        "parts; make all parts with masks, or none",
-                        slu_workfile_path(file), is & IDS_MASKS ? "the" : "no");
-    return slu_fail(err, SLU_E_MISMATCH,
-                    "%s: its stream has other special ids, or ids of another width, "
-                    "than the streams of the other parts",
-                    slu_workfile_path(file));
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: its stream has other special ids or ids of another width than "
+        "the streams of the other parts, or has masks where they have none; "
+        "make all parts in one way",
+        slu_workfile_path(file));
 }
 
 static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *param,

@@ -13,7 +13,6 @@
 /* Numbers of sections, of counts, and of words in a part's row. */
 enum { SEC_MADE, SEC_PARTS, SEC_STREAM, SEC_TABLES };
 enum { N_SEQUENCE, N_TOKEN, N_RANGE, N_LONGEST, N_SPAN, N_IDS };
-enum { IDS_KNOWN = 1, IDS_MASKS = 2 }; /* bits of N_IDS */
 enum {
     PART_ID,
     PART_SEQUENCES = 2,
@@ -50,8 +49,8 @@ struct slu_flow {
     uint64_t *base;                  /* n_part + 1 ordinals, if `part` is set */
     uint64_t span;                   /* number of ordinals of this part; 0: one for
                                         each sequence */
-    uint64_t ids;                    /* hash of the meaning of the stream's ids, and
-                                        IDS_MASKS if they are marked; 0: not known */
+    uint64_t ids;                    /* hash of the meaning of the stream's ids, and of
+                                        whether it has masks; 0: not known */
     struct slu_u128 stream;          /* identity of the stream that was read */
     struct slu_u128 want;            /* identity that the stream must have, if
                                         want_of is set */

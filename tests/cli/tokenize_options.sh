@@ -79,7 +79,7 @@ same "but its family is recorded" "['--tokenizer=file:gpt2 --pattern=gpt2']" "$(
 tokenize -t one.tiktoken --pattern gpt2 --stats s.json -o x.tks c.jsonl
 same "--stats has the file, too" "one.tiktoken gpt2 $(inspect --json x.tks | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["fingerprint"])')" \
     "$(json s.json '" ".join(d["tokenizer"].values())')"
-check "inspect shows the fingerprint" test "$(inspect x.tks | grep -c "tokenizer   fingerprint $(json s.json 'd["tokenizer"]["fingerprint"]')")" = 1
+check "inspect shows the fingerprint" test "$(inspect x.tks | grep -c "tokenizer   family gpt2, from a file, fingerprint $(json s.json 'd["tokenizer"]["fingerprint"]')")" = 1
 tokenize -o x.tks c.jsonl 2>err
 same "no -t: one line" "2 tokenize: no -t: uses the built-in vocabulary of 32768 ids; give -t FILE for another one, or -t builtin" "$(wc -l <err) $(told err)"
 same "and the vocabulary's name is recorded" "['--tokenizer=builtin']" "$(steps x.tks)"

@@ -119,7 +119,9 @@ int tokenize_check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat
 {
     struct slu_buf b = SLU_BUF_INIT;
     int rc = SLU_OK;
-    if (s->rejected && !s->accepted && !ctx->common.part.n &&
+    /* An empty file has no record, and no record is no fault. */
+    const bool bad = s->rejected > s->rejected_by[SLU_REJECT_EMPTY_SOURCE];
+    if (bad && !s->accepted && !ctx->common.part.n &&
         list_rejects(s, false, &b) == SLU_OK)
         rc = slu_fail(err, SLU_E_FORMAT,
                       "no record can be taken (%s); a run without --on-error skip and "

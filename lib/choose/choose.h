@@ -6,7 +6,8 @@
  * last. Ties are decided by the first segment (source, document, offset), then by a hash
  * of the tokens; sequences that agree in these and in length too are interchangeable,
  * and the first in the stream comes first. So the choice depends neither on the order of
- * the input nor on memory, threads or parts. Sequences are taken in this order until one
+ * a stream nor on memory, threads or parts; sources of joined streams are numbered in the
+ * order of the inputs. Sequences are taken in this order until one
  * does not fit in what is left. A fraction is of the sequences that meet the criteria,
  * rounded down. A sequence counts as a document.
  *

@@ -1,6 +1,7 @@
 /* expr.c - evaluates the tree of an expression for a record. */
 #include "lib/filter/expr.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,8 @@ static int eval_comparison(struct slu_expr_run *r, const struct slu_expr_node *n
                : n->op == SLU_EXPR_LE ? c <= 0
                : n->op == SLU_EXPR_GT ? c > 0
                                       : c >= 0;
+        if (a.type == SLU_VALUE_NUMBER && (isnan(a.number) || isnan(b.number)))
+            *yes = false; /* a column of Parquet may have them */
         return SLU_OK;
     }
     /* Blames the side that the record gives. */
@@ -155,8 +158,10 @@ static int eval_in(struct slu_expr_run *r, const struct slu_expr_node *n, bool *
     struct slu_value v;
     bool has_type;
     int rc = eval(r, n->first, &v);
-    has_type = v.type == SLU_VALUE_NULL;
     *yes = false;
+    if (rc)
+        return rc;
+    has_type = v.type == SLU_VALUE_NULL;
     for (uint32_t i = left->next; i && !rc && !*yes; i = node[i].next) {
         *yes = same(&v, &node[i].literal);
         has_type |= v.type == node[i].literal.type;

@@ -460,11 +460,13 @@ static int parse_not(struct parser *p, uint32_t *out)
     while (!rc && another) {
         rc = take(p, T_NAME, "not", &another);
         n += another;
-        if (!rc && n > SLU_EXPR_DEPTH)
+        if (!rc && p->depth + n > SLU_EXPR_DEPTH)
             rc = fail(p, p->from, "nested too deeply");
     }
+    p->depth += n;
     if (!rc)
         rc = parse_comparison(p, out);
+    p->depth -= n;
     if (!rc && n)
         rc = must_be_boolean(p, *out);
     while (!rc && n--)

@@ -89,6 +89,9 @@ put_aside() {
         find "$OUT/state/$1" -maxdepth 1 -type f -name '.[0-9]*.*.*' -delete
     rmdir "$OUT/state/$1"
 }
+# alive: ends the subshell that forgets tasks if sluice-batch itself was killed: a call that goes on with the folder may be
+# writing the same files by now.
+alive() { kill -0 $$ 2>/dev/null || exit 1; }
 # forget_task TASK: removes what the task's parts made, then their lines.
 forget_task() {
     [ -d "$OUT/state/$1.undone" ] || return 0
@@ -96,6 +99,7 @@ forget_task() {
         perform forget "$1" "$i"
     done
     each_stage forget_stage "$1"
+    alive
     find "$OUT/state/$1.undone" -maxdepth 1 -type f -regex '.*/[0-9]+' -delete
     rmdir "$OUT/state/$1.undone" || exit 1
 }
@@ -104,7 +108,7 @@ forget() {
     each_output remove_file "$@"
     remove_file "$OUT/logs/$stage.$part.log"
 }
-remove_file() { [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1"; }
+remove_file() { alive; [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1"; }
 forget_stage() {
     [ "$new" = 1 ] || return 0
     [ "$number" = - ] || remove_made "$step.stages" "$number$in_parts"
@@ -121,12 +125,15 @@ forget_stage() {
 remove_set() {
     d=$OUT/shards
     [ -d "$d" ] && [ ! -h "$d" ] || return 0
+    alive
     : >"$scratch/nothing"
     "$bin/${prefix}tokenize" -q -t bytes --on-error skip -o "$scratch/none.tks" "$scratch/nothing" 2>"$scratch/err" &&
-        "$bin/${prefix}decompose" -q -o "$scratch/no.tks" "$scratch/none.tks" 2>"$scratch/err" &&
+        "$bin/${prefix}decompose" -q -o "$scratch/no.tks" "$scratch/none.tks" 2>"$scratch/err" && alive &&
         "$bin/${prefix}shuffle" -q --format wds --accept-mismatch --replace-set -o "$d" "$scratch/no.tks" 2>"$scratch/err" ||
         die "$(tail -n 1 "$scratch/err")"
+    alive
     rm -f "$d/manifest.jsonl" "$d/report.json" "$d/README.md" "$d/lengths.svg"
+    alive
     rmdir "$d/segments" 2>/dev/null
     rmdir "$d" 2>/dev/null || die "$d: files are in it that sluice-batch did not make; move them away"
 }

@@ -82,7 +82,12 @@ def olmo(bucket, length):
 def mds(bucket, _length):
     import streaming
     streaming.base.util.clean_stale_shared_memory()
-    data = streaming.StreamingDataset(local=bucket, batch_size=1)
+    data = None
+    while data is None:
+        try:
+            data = streaming.StreamingDataset(local=bucket, batch_size=1)
+        except FileExistsError:  # a judge beside this one took the name in shared memory that was free
+            continue
     for i in range(len(data)):
         row = data[i]
         yield row["tokens"], row["loss_mask"]

@@ -160,8 +160,9 @@ def check_damage(folder):
         p = subprocess.run([BIN + "tokenize", "-t", "bytes", "--on-error", "skip", "-o", os.devnull, into],
                            capture_output=True, text=True)
         lines = [l for l in p.stderr.splitlines() if "going on after it" in l]
-        good = p.returncode in (0, 1) and (most is None or p.returncode == 0 and len(lines) == most)
-        if not good or p.returncode:
+        none = "no record can be taken" in p.stderr  # which is an error, with each file told before
+        good = p.returncode == (1 if most or none else 0) and (most is None or none and len(lines) == most)
+        if not good:
             print("  ", p.returncode, len(lines), p.stderr[-300:])
         result(good, "%s: %d files, %d refused" % (what, len(whole), len(lines)))
         bad = 0

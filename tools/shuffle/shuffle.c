@@ -50,8 +50,8 @@ static const struct cli_opt options[] = {
      "decomposed or packed; not for wds and megatron-sft",
      .result = true},
     {"shard-size", 0, CLI_SIZE, AT(shards.shard_byte), "SIZE",
-     "bytes of ids in a shard: for megatron, olmo and ds 4G by default,\n"
-     "for documents of mds, litdata and parquet 8M, each with 128 bytes more",
+     "bytes of ids in a shard: for megatron, olmo and ds 4G by default;\n"
+     "documents of mds, litdata and parquet: 8M, each 128 bytes more",
      .result = true},
     {"last", 0, CLI_CHOICE, AT(shards.last), NULL,
      "keep a bucket's last shard if it is not full (default), or drop it",

@@ -11,7 +11,7 @@
 
 #include "formats/text/input.h"
 #include "lib/base/json.h"
-#include "lib/choose/idset.h"
+#include "lib/filter/idset.h"
 #include "lib/filter/expr.h"
 #include "lib/stream/account.h"
 #include "lib/stream/domains.h"

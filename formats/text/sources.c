@@ -152,22 +152,18 @@ static int rank_of(struct resolver *r, const struct entry *e, size_t below)
     return cfg->rank && !cfg->include ? (int)cfg->rank(path) : 0;
 }
 
-/* Fails, as none of the n files of a folder is left. none_included: by cfg->include. */
+/* Fails, as none of the n files of a folder is left. */
 static int nothing_left(const struct resolver *r, const char *folder, size_t n,
-                        bool none_included, struct slu_err *err)
+                        struct slu_err *err)
 {
-    if (!n)
+    const bool none = r->cfg->include && !r->included;
+    if (n == 0)
         return slu_fail(err, SLU_E_USAGE, "%s: no files in this folder", folder);
-    return none_included
-               ? slu_advise(err, SLU_ADVISE_INCLUDE,
-                            slu_fail(err, SLU_E_USAGE,
-                                     "%s: no file in this folder matches '%s'", folder,
-                                     r->cfg->include))
-               : slu_advise(err, SLU_ADVISE_EXCLUDE,
-                            slu_fail(err, SLU_E_USAGE,
-                                     "%s: no file in this folder is left without those "
-                                     "that match '%s'",
-                                     folder, r->cfg->exclude));
+    return slu_advise(err, none ? SLU_ADVISE_INCLUDE : SLU_ADVISE_EXCLUDE,
+                      slu_fail(err, SLU_E_USAGE, "%s: no file in this folder %s '%s'",
+                               folder,
+                               none ? "matches" : "is left without those that match",
+                               none ? r->cfg->include : r->cfg->exclude));
 }
 
 /* Of a folder's files, from `before` on, keeps those of the highest rank. below: bytes
@@ -183,10 +179,9 @@ static int keep_highest(struct resolver *r, size_t before, size_t below,
         r->e[i].rank = rank_of(r, &r->e[i], below);
         best = r->e[i].rank > best ? r->e[i].rank : best;
     }
-    const bool none = r->cfg->include && !r->included;
-    r->included |= included;
     if (best < 0)
-        return nothing_left(r, folder, r->n - before, none, err);
+        return nothing_left(r, folder, r->n - before, err);
+    r->included |= included;
     for (size_t i = before; i < r->n; i++) {
         if (r->e[i].rank == best)
             r->e[kept++] = r->e[i];

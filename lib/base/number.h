@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,17 @@ bool slu_number(const char *p, size_t n, uint64_t k, uint64_t *v);
 size_t slu_number_put(double x, char out[SLU_NUMBER_BYTE]);
 /* As slu_number_put, but for the shortest decimal that reads back as a float. */
 size_t slu_number_put_float(float x, char out[SLU_NUMBER_BYTE]);
+
+/* A number that ascends as doubles do; -0 is 0. NaN has no place among them. */
+static inline uint64_t slu_double_key(double x)
+{
+    const uint64_t sign = UINT64_C(1) << 63;
+    uint64_t bits;
+
+    x += 0.0; /* -0 becomes 0 */
+    memcpy(&bits, &x, sizeof bits);
+    return bits & sign ? ~bits : bits | sign; /* those of negative ones descend */
+}
 
 #ifdef __cplusplus
 }

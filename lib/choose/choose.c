@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/number.h"
+
 typedef unsigned __int128 u128;
 
 enum { ROW, TOTAL, DROP, TABLES };
@@ -140,14 +142,7 @@ static int pass(struct slu_choose *x, struct slu_batch *b, struct slu_err *err)
 /* The order of doubles as numbers, the greatest first; NaN is the last. */
 static uint64_t score_key(double v)
 {
-    const uint64_t sign = UINT64_C(1) << 63;
-    uint64_t bits;
-
-    if (v != v)
-        return UINT64_MAX;
-    v += 0.0; /* -0 becomes 0 */
-    memcpy(&bits, &v, sizeof bits);
-    return ~(bits & sign ? ~bits : bits | sign);
+    return v != v ? UINT64_MAX : ~slu_double_key(v);
 }
 
 /* The longest first. The place of the top bit, then the bits below it: lengths differ in

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "idset.h"
+#include "lib/filter/idset.h"
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
 #include "lib/stream/compare.h"

@@ -13,7 +13,7 @@
 #define SLU_FILTER_URLSET_H
 
 #include "lib/base/buf.h"
-#include "lib/choose/idset.h"
+#include "lib/filter/idset.h"
 
 SLU_BEGIN_DECLS
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/le.h"
+#include "lib/base/number.h"
 #include "lib/flow/flow.h"
 #include "permute_private.h"
 
@@ -57,12 +58,8 @@ static struct slu_u128 ordinal_key(uint64_t i)
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
                                       bool descending)
 {
-    uint64_t v;
+    uint64_t v = slu_double_key(score);
 
-    score += 0.0; /* -0 becomes 0 */
-    memcpy(&v, &score, sizeof v);
-    /* The bits of doubles ascend as the doubles do; those of negative ones descend. */
-    v = v >> 63 ? ~v : v | UINT64_C(1) << 63;
     if (descending)
         v = ~v;
     if (score != score)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/number.h"
 #include "lib/flow/sorter.h"
 
 const unsigned slu_quantile[SLU_N_QUANTILE] = {0, 50, 250, 500, 750, 950, 1000};
@@ -71,16 +72,7 @@ int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q, uint32_t 
     return SLU_OK;
 }
 
-/* Numbers in the order of doubles, and back. */
-static uint64_t ordered(double v)
-{
-    const uint64_t sign = UINT64_C(1) << 63;
-    uint64_t bits;
-
-    v += 0.0; /* -0 becomes 0 */
-    memcpy(&bits, &v, sizeof bits);
-    return bits & sign ? ~bits : bits | sign;
-}
+/* The double whose slu_double_key it is. */
 static double value_of(uint64_t key)
 {
     const uint64_t sign = UINT64_C(1) << 63, bits = key & sign ? key & ~sign : ~key;
@@ -115,7 +107,7 @@ static int add_seq(struct slu_groups *g, const struct slu_batch *b,
         return rc;
     memset(g->n + had, 0, (g->cap - had) * sizeof *g->n);
     rc = put(g, group, LENGTH, q->len_tok, err);
-    return rc || score != score ? rc : put(g, group, SCORE, ordered(score), err);
+    return rc || score != score ? rc : put(g, group, SCORE, slu_double_key(score), err);
 }
 
 int slu_groups_add(struct slu_groups *g, const struct slu_batch *b,

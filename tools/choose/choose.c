@@ -70,14 +70,6 @@ struct job {
 
 /* ---- options ---- */
 
-static bool given(const struct cli_ctx *ctx, const char *name)
-{
-    for (size_t i = 0; options[i].name; i++)
-        if (!strcmp(options[i].name, name))
-            return ctx->given >> i & 1;
-    return false;
-}
-
 static int check(const struct cli_ctx *ctx, struct slu_err *err)
 {
     static const char *const top_only[] = {"by", "unit", "per", NULL};
@@ -88,10 +80,10 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     bool any = false;
 
     for (unsigned i = 0; !o->top && top_only[i]; i++)
-        if (given(ctx, top_only[i]))
+        if (cli_given(ctx, top_only[i]))
             return slu_fail(err, SLU_E_USAGE, "--%s needs --top", top_only[i]);
     for (unsigned i = 0; criteria[i]; i++)
-        any |= given(ctx, criteria[i]);
+        any |= cli_given(ctx, criteria[i]);
     if (!any)
         return slu_fail(err, SLU_E_USAGE,
                         "nothing to choose by; give --domain, --source, --ids, "

@@ -461,3 +461,13 @@ unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte)
     n = n < most ? n : most;
     return n < 2 ? (ctx->common.threads == 1 ? 1 : 2) : (unsigned)n;
 }
+
+bool cli_given(const struct cli_ctx *ctx, const char *name)
+{
+    const struct cli_opt *o = ctx->tool->opt;
+
+    for (size_t i = 0; o[i].name; i++)
+        if (!strcmp(o[i].name, name))
+            return ctx->given >> i & 1;
+    return false;
+}

@@ -161,6 +161,9 @@ extern const struct slu_tool slu_tool;
 /* The name of the stage to run, for reports; NULL: no stage. */
 const char *cli_stage_of(const struct cli_ctx *ctx);
 
+/* Whether the option of this long name, of the program's table, is on the command line. */
+bool cli_given(const struct cli_ctx *ctx, const char *name);
+
 /* The canonical text, for the provenance chain, of all options that affect results and
  * differ from their defaults. Caller frees with free(). */
 SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,

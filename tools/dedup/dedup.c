@@ -187,19 +187,11 @@ static void defaults(void *opts)
 
 /* ---- the mode ---- */
 
-static bool given(const struct cli_ctx *ctx, const char *name)
-{
-    for (size_t i = 0; options[i].name; i++)
-        if (!strcmp(options[i].name, name))
-            return ctx->given >> i & 1;
-    return false;
-}
-
 /* Options of other modes are refused, because they would silently do nothing. */
 static int check_belongs(const struct cli_ctx *ctx, unsigned mode, struct slu_err *err)
 {
     for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++) {
-        if ((belongs[i].modes & mode) || !given(ctx, belongs[i].name))
+        if ((belongs[i].modes & mode) || !cli_given(ctx, belongs[i].name))
             continue;
         char list[256] = "";
         for (size_t k = 0, n = 0; k < N_MODE; k++)
@@ -218,7 +210,7 @@ static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
     const struct dedup_opts *o = ctx->opts;
 
     for (size_t i = 0; i < sizeof in_stages / sizeof *in_stages; i++)
-        if (given(ctx, in_stages[i].name) && !(in_stages[i].modes & mode))
+        if (cli_given(ctx, in_stages[i].name) && !(in_stages[i].modes & mode))
             return slu_fail(err, SLU_E_USAGE, "--%s %s", in_stages[i].name,
                             in_stages[i].modes
                                 ? "cannot be combined with --stage, but with --near"
@@ -233,10 +225,10 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
 {
     const struct dedup_opts *o = ctx->opts;
 
-    return o->near
-               ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST, given(ctx, "save-index"))
-           : given(ctx, "substring") ? &slu_substring_flow_spec
-           : given(ctx, "exact") || (o->ngrams < 0 && !o->against)
+    return o->near                       ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST,
+                                                         cli_given(ctx, "save-index"))
+           : cli_given(ctx, "substring") ? &slu_substring_flow_spec
+           : cli_given(ctx, "exact") || (o->ngrams < 0 && !o->against)
                ? slu_exact_spec(o->pairs != NULL)
                : NULL;
 }
@@ -244,7 +236,7 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
 static const char *mode_of(const struct cli_ctx *ctx)
 {
     for (size_t i = 0; i < N_MODE; i++)
-        if (given(ctx, modes[i].name))
+        if (cli_given(ctx, modes[i].name))
             return modes[i].name;
     return modes[0].name;
 }
@@ -287,7 +279,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     bool chosen = false;
 
     for (size_t i = 0; i < N_MODE; i++) {
-        if (!given(ctx, modes[i].name))
+        if (!cli_given(ctx, modes[i].name))
             continue;
         if (chosen && modes[i].mode == DEDUP_AGAINST &&
             (modes[mode].mode == DEDUP_EXACT || modes[mode].mode == DEDUP_NEAR))
@@ -395,11 +387,11 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
 {
     const struct dedup_opts *o = ctx->opts;
 
-    if (given(ctx, "near"))
+    if (cli_given(ctx, "near"))
         return 28;
-    if (given(ctx, "substring"))
+    if (cli_given(ctx, "substring"))
         return 6; /* tokens and their blocks */
-    if (given(ctx, "exact"))
+    if (cli_given(ctx, "exact"))
         return 4;
     if (o->ngrams < 0)
         return !o->against ? 4 : o->cut ? 32 : 16;

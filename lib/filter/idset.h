@@ -5,8 +5,8 @@
  *
  * Thread safety: one thread reads the file; then any thread may ask.
  */
-#ifndef SLU_CHOOSE_IDSET_H
-#define SLU_CHOOSE_IDSET_H
+#ifndef SLU_FILTER_IDSET_H
+#define SLU_FILTER_IDSET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -29,20 +29,16 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../props"))
+sys.path.insert(0, os.path.join(HERE, "lib"))
 import check_masks  # noqa: E402
+import sets  # noqa: E402
 import tokstream  # noqa: E402
+from sets import result  # noqa: E402
 
 BIN = os.path.abspath(os.environ.get("BIN", "build/bin"))
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["SLUICE_CACHE_DIR"] = ""
 EOS = 256
-failed = False
-
-
-def result(good, what):
-    global failed
-    failed |= not good
-    print(("ok " if good else "not ok ") + "readers_masks: " + what, flush=True)
 
 
 def run(*argv):
@@ -80,14 +76,7 @@ def olmo(bucket, length):
 
 
 def mds(bucket, _length):
-    import streaming
-    streaming.base.util.clean_stale_shared_memory()
-    data = None
-    while data is None:
-        try:
-            data = streaming.StreamingDataset(local=bucket, batch_size=1)
-        except FileExistsError:  # a judge beside this one took the name in shared memory that was free
-            continue
+    data = sets.streaming().StreamingDataset(local=bucket, batch_size=1)
     for i in range(len(data)):
         row = data[i]
         yield row["tokens"], row["loss_mask"]
@@ -287,4 +276,4 @@ def main():
 with tempfile.TemporaryDirectory(prefix="sluice-masks-", dir=os.environ.get("TMPDIR", "/var/tmp")) as scratch:
     os.chdir(scratch)
     main()
-sys.exit(failed)
+sys.exit(sets.failed)

@@ -23,6 +23,7 @@ try:
     import numpy as np
     import torch
     from streaming import MDSWriter, StreamingDataset
+    sets.streaming()
 except ImportError as e:
     print("skip readers_mds: no %s" % e.name)
     sys.exit(0)

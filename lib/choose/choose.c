@@ -154,46 +154,85 @@ static uint64_t length_key(uint64_t n_tok)
     return ~((uint64_t)top << 58 | (n_tok << (63 - top) << 1) >> 6);
 }
 
-static uint64_t key_of(const struct slu_top *top, const struct slu_batch *b,
-                       const struct slu_seq *q)
-{
-    static const char what[16] = "sluice choose";
-    uint8_t prefix[24];
+struct marks { /* of one sequence */
+    uint64_t key, source, content;
+};
 
-    if (top->by == SLU_TOP_SCORE)
-        return score_key(slu_seq_score(b, q));
-    if (top->by == SLU_TOP_LENGTH)
-        return length_key(q->len_tok);
-    memcpy(prefix, what, sizeof what);
-    memcpy(prefix + sizeof what, &top->seed, sizeof top->seed);
-    return slu_hash_segments(prefix, sizeof prefix, &b->seg[q->seg_off], q->n_seg).hi;
+struct side { /* of a batch */
+    struct slu_buf marks;
+    struct slu_buf seg;   /* the segments of a sequence, with hashes for sources */
+    uint64_t source, sum; /* a source, and the hash of its name */
+};
+
+/* XXH3-64 of the source's name: its number depends on the order of joined streams. */
+static uint64_t source_sum(struct slu_choose *x, struct side *s, uint64_t source)
+{
+    if (source == SLU_PADDING)
+        return source;
+    if (source != s->source) {
+        const char *name = slu_names_source(x->names, source);
+        s->source = source;
+        s->sum = name ? slu_hash64(name, strlen(name)) : source;
+    }
+    return s->sum;
 }
 
-struct marks { /* of one sequence */
-    uint64_t key, content;
-};
+static int hash_key(struct slu_choose *x, struct side *s, const struct slu_batch *b,
+                    const struct slu_seq *q, uint64_t *key, struct slu_err *err)
+{
+    static const char what[16] = "sluice choose";
+    const uint64_t seed = x->cfg.top->seed;
+    uint8_t prefix[24];
+
+    slu_buf_clear(&s->seg);
+    int rc = slu_buf_append(&s->seg, &b->seg[q->seg_off],
+                            q->n_seg * sizeof(struct slu_seg), err);
+    if (rc)
+        return rc;
+    struct slu_seg *seg = (void *)s->seg.data;
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        seg[i].source = source_sum(x, s, seg[i].source);
+    memcpy(prefix, what, sizeof what);
+    memcpy(prefix + sizeof what, &seed, sizeof seed);
+    *key = slu_hash_segments(prefix, sizeof prefix, seg, q->n_seg).hi;
+    return SLU_OK;
+}
+
+static int mark_one(struct slu_choose *x, struct side *s, const struct slu_batch *b,
+                    const struct slu_seq *q, struct marks *m, struct slu_err *err)
+{
+    const struct slu_top *top = x->cfg.top;
+
+    m->source = source_sum(x, s, b->seg[q->seg_off].source);
+    m->content = slu_batch_hash(b, q->tok_off, q->len_tok).lo;
+    if (top->by == SLU_TOP_HASH)
+        return hash_key(x, s, b, q, &m->key, err);
+    m->key = top->by == SLU_TOP_SCORE ? score_key(slu_seq_score(b, q))
+                                      : length_key(q->len_tok);
+    return SLU_OK;
+}
 
 static int mark(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                 struct slu_err *err)
 {
-    const struct slu_choose *x = ctx;
-    struct slu_buf *out = side;
+    struct side *s = side;
 
     (void)worker;
-    slu_buf_clear(out);
-    int rc = slu_buf_reserve(out, b->n_seq * sizeof(struct marks), err);
-    struct marks *m = rc ? NULL : (void *)out->data;
-    for (size_t i = 0; i < b->n_seq && !rc; i++) {
-        const struct slu_seq *q = &b->seq[i];
-        m[i] = (struct marks){key_of(x->cfg.top, b, q),
-                              slu_batch_hash(b, q->tok_off, q->len_tok).lo};
-    }
+    s->source = SLU_PADDING;
+    slu_buf_clear(&s->marks);
+    int rc = slu_buf_reserve(&s->marks, b->n_seq * sizeof(struct marks), err);
+    struct marks *m = rc ? NULL : (void *)s->marks.data;
+    for (size_t i = 0; i < b->n_seq && !rc; i++)
+        rc = mark_one(ctx, s, b, &b->seq[i], &m[i], err);
     return rc;
 }
 
-static void release_marks(void *side)
+static void release_side(void *side)
 {
-    slu_buf_release(side);
+    struct side *s = side;
+
+    slu_buf_release(&s->marks);
+    slu_buf_release(&s->seg);
 }
 
 /* The sums of the sequence's group, and the group's hash. */
@@ -240,7 +279,7 @@ static int put_row(struct slu_choose *x, const struct slu_batch *b,
     const bool per = x->cfg.top->per_domain;
     const uint64_t w[ROW_WORDS] = {[GROUP] = per ? group : m->key,
                                    [KEY] = per ? m->key : 0,
-                                   [SOURCE] = s->source,
+                                   [SOURCE] = m->source,
                                    [DOCUMENT] = s->document,
                                    [OFFSET] = s->offset,
                                    [CONTENT] = m->content,
@@ -255,7 +294,7 @@ static int put_row(struct slu_choose *x, const struct slu_batch *b,
 static int rank_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct slu_choose *x = ctx;
-    const struct marks *m = (const void *)((const struct slu_buf *)side)->data;
+    const struct marks *m = (const void *)((const struct side *)side)->marks.data;
     int rc = SLU_OK;
 
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
@@ -284,8 +323,8 @@ static int put_total(struct slu_table *t, uint64_t group, const struct sums *s,
 
 static int rank(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
-    static const struct slu_side_ops ops = {sizeof(struct slu_buf), mark, rank_batch,
-                                            release_marks};
+    static const struct slu_side_ops ops = {sizeof(struct side), mark, rank_batch,
+                                            release_side};
     struct slu_choose *x = ctx;
     struct slu_table *total = slu_flow_out(f, TOTAL);
 

@@ -3,11 +3,11 @@
  * fraction of tokens or documents. Order and contents stay.
  *
  * The best come first by score, length or a keyed hash; sequences without a score come
- * last. Ties are decided by the first segment (source, document, offset), then by a hash
- * of the tokens; sequences that agree in these and in length too are interchangeable,
- * and the first in the stream comes first. So the choice depends neither on the order of
- * a stream nor on memory, threads or parts; sources of joined streams are numbered in the
- * order of the inputs. Sequences are taken in this order until one
+ * last. Ties are decided by the first segment (XXH3-64 of the source's name, document,
+ * offset), then by a hash of the tokens; sequences that agree in these and in length too
+ * are interchangeable, and the first in the stream comes first. So the choice depends
+ * neither on the order of a stream or of joined streams, in which sources have other
+ * numbers, nor on memory, threads or parts. Sequences are taken in this order until one
  * does not fit in what is left. A fraction is of the sequences that meet the criteria,
  * rounded down. A sequence counts as a document.
  *

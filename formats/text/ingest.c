@@ -134,6 +134,8 @@ static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_e
     size_t n;
     int rc = slu_ingest_book_rows(&g->books, j->fate, j->n_fate, &j->batch, &j->holdout,
                                   &n, err);
+    if (!rc && g->n_any)
+        slu_ingest_count_seen(g, j, n);
     if (rc || n == j->n_fate)
         return rc;
     j->first.ref = NULL;
@@ -184,7 +186,6 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         slu_ingest_failed(g);
         return rc;
     }
-    g->books.stat->seen_any |= j->seen_any;
     g->n_tok += j->ids.n;
     if (g->cfg->progress)
         g->cfg->progress(g->cfg->ctx, slu_input_stored(g->input), g->n_tok);
@@ -319,6 +320,7 @@ static void free_job(struct slu_ingest_job *j)
     slu_batch_release(&j->holdout);
     slu_buf_release(&j->rejects);
     free(j->fate);
+    free(j->seen);
     free(j);
 }
 

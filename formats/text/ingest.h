@@ -84,7 +84,9 @@ struct slu_ingest_stat {
     /* Records that were not rejected, and, of these, those without a field that is
      * wanted; records rejected because it is missing or not of its type. */
     uint64_t accepted, lacking[SLU_FIELDS], missed[SLU_FIELDS];
-    uint64_t seen_any; /* bit i: a record has field i of cfg->filter.where, not null */
+    /* Records that the filters looked at, and those of them that have field i of
+     * cfg->filter.where, not null; behind these the field of the URL. */
+    uint64_t asked, seen[SLU_RECORD_ANY];
     struct slu_domain_row held; /* documents in holdout_out */
     struct slu_domains domains; /* of the documents in out */
     /* max_tok ended the run before this document, which is not counted. */

@@ -21,7 +21,6 @@ static void clear_job(struct slu_ingest_job *j)
     slu_batch_clear(&j->holdout);
     slu_buf_clear(&j->rejects);
     j->n_fate = 0;
-    j->seen_any = 0;
     j->rc = SLU_OK;
     j->first.ref = j->last.ref = NULL;
 }
@@ -497,6 +496,8 @@ int slu_ingest_encode(void *ctx, unsigned worker, void *job, struct slu_err *err
     clear_job(j);
     clear_waiting(&w->wait); /* left by a failed job */
     int rc = slu_block_split(&j->block, err);
+    if (!rc && g->n_any)
+        rc = slu_ingest_begin_filter(j, err);
     for (size_t i = 0; i < j->block.n_rec && !rc; i++)
         rc = take_record(g, j, w, &j->block.rec[i], err);
     if (!rc && w->wait.n)

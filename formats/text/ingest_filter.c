@@ -1,6 +1,12 @@
 /* ingest_filter.c - which good records the filters of ingest.h leave out; any thread. */
+#include <string.h>
+
 #include "formats/text/ingest_job.h"
 #include "lib/filter/urlset.h"
+
+/* Of a record's bits of fields: a filter looked at it. */
+#define ASKED (UINT64_C(1) << 63)
+_Static_assert(SLU_RECORD_ANY < 64, "a bit for each field, and one for ASKED");
 
 void slu_ingest_find_filters(struct slu_ingest_run *g)
 {
@@ -11,6 +17,26 @@ void slu_ingest_find_filters(struct slu_ingest_run *g)
     if (f->urls_drop)
         g->any[g->n_any++] = f->url_field;
     g->filters = f->where || f->ids_keep || f->ids_drop || f->urls_drop;
+}
+
+int slu_ingest_begin_filter(struct slu_ingest_job *j, struct slu_err *err)
+{
+    const size_t n = j->block.n_rec;
+    int rc = n ? slu_grow(&j->seen, &j->cap_seen, n, sizeof *j->seen, err) : SLU_OK;
+    if (!rc && n)
+        memset(j->seen, 0, n * sizeof *j->seen);
+    return rc;
+}
+
+void slu_ingest_count_seen(struct slu_ingest_run *g, const struct slu_ingest_job *j,
+                           size_t n)
+{
+    struct slu_ingest_stat *s = g->books.stat;
+    for (size_t k = 0; k < n; k++) {
+        s->asked += j->seen[k] >> 63;
+        for (size_t i = 0; i < g->n_any; i++)
+            s->seen[i] += j->seen[k] >> i & 1;
+    }
 }
 
 static void get_any(void *ctx, size_t i, struct slu_value *out)
@@ -70,8 +96,12 @@ int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "%s: is text, which has no fields that a filter could look at",
                         g->cfg->sources->item[ref->source].path);
-    for (size_t i = 0; i < g->n_any; i++)
-        j->seen_any |= (uint64_t)(rec->any[i].type != SLU_VALUE_NULL) << i;
+    if (g->n_any) {
+        uint64_t *seen = &j->seen[ref - j->block.rec];
+        *seen = ASKED;
+        for (size_t i = 0; i < g->n_any; i++)
+            *seen |= (uint64_t)(rec->any[i].type != SLU_VALUE_NULL) << i;
+    }
     ask_ids(f, rec);
     if (!rec->reject && f->urls_drop)
         rc = ask_url(g, w, rec, err);

@@ -29,8 +29,10 @@ struct slu_ingest_job {
         first;                 /* of a text that began before; of a text that goes on */
     struct slu_fate_row *fate; /* one per record so far */
     size_t n_fate, cap_fate;
-    uint64_t seen_any; /* bit i: a record has field i of any */
-    int rc;            /* error of the next record; the run may end before it */
+    uint64_t *seen; /* one per record; bit i: it has field i of any. NULL: no filter
+                     * looks at one */
+    size_t cap_seen;
+    int rc; /* error of the next record; the run may end before it */
     struct slu_err err;
 };
 
@@ -90,6 +92,11 @@ void slu_ingest_wait_release(struct slu_ingest_wait *w);
 
 /* Sets any, n_any and filters of a run. */
 void slu_ingest_find_filters(struct slu_ingest_run *g);
+/* Makes room to note which fields a block's records have. */
+SLU_MUST_USE int slu_ingest_begin_filter(struct slu_ingest_job *j, struct slu_err *err);
+/* Counts the fields of a block's first n records. Serial. */
+void slu_ingest_count_seen(struct slu_ingest_run *g, const struct slu_ingest_job *j,
+                           size_t n);
 /* Sets the reject of a good record that a filter leaves out or does not fit; then
  * w->why says why. SLU_E_UNSUPPORTED: the record is a text. */
 SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,

@@ -47,6 +47,9 @@ void slu_expr_free(struct slu_expr *e);
  * borrowed from e. */
 size_t slu_expr_n_field(const struct slu_expr *e);
 const char *slu_expr_field(const struct slu_expr *e, size_t i);
+/* Whether the expression compares field i with null (by == != in), so that a record need
+ * not have it. */
+bool slu_expr_expects_null(const struct slu_expr *e, size_t i);
 
 /* What one thread needs to evaluate expressions that have `matches`. Borrows e. Caller
  * frees with slu_expr_run_free. */

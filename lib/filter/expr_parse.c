@@ -577,3 +577,21 @@ const char *slu_expr_field(const struct slu_expr *e, size_t i)
 {
     return (const char *)e->text.data + e->field[i];
 }
+
+bool slu_expr_expects_null(const struct slu_expr *e, size_t field)
+{
+    for (size_t i = 1; i < e->n_node; i++) {
+        const struct slu_expr_node *n = &e->node[i];
+        bool is_field = false, is_null = false;
+        if (n->op != SLU_EXPR_EQ && n->op != SLU_EXPR_NE && n->op != SLU_EXPR_IN)
+            continue;
+        for (uint32_t k = n->first; k; k = e->node[k].next) {
+            const struct slu_expr_node *o = &e->node[k];
+            is_field |= o->op == SLU_EXPR_FIELD && o->number == field;
+            is_null |= o->op == SLU_EXPR_LITERAL && o->literal.type == SLU_VALUE_NULL;
+        }
+        if (is_field && is_null)
+            return true;
+    }
+    return false;
+}

@@ -151,8 +151,11 @@ check "  a field that is no string is told by line" grep -q '^tokenize: u.jsonl:
 printf 'a\nhttp:///x\n' >bad
 status "a line without a host" 1 tokenize -t bytes --urls-drop bad -o x.tks u.jsonl
 check "  is told by file and line" grep -q "^tokenize: bad: line 2: 'http:///x' has no host" err
-status "no record has the field" 0 tokenize -t bytes --urls-drop urls -o x.tks u.jsonl
-same "  is a warning" 'tokenize: --urls-drop: no record has a field "url"' "$(told err)"
+status "no record has the URL's field" 1 tokenize -t bytes --urls-drop urls -o no.tks u.jsonl
+same "  is an error" 'tokenize: --urls-drop: none of 300 documents has a field "url"; name theirs with --url-field, or leave --urls-drop out' "$(cat err)"
+status "  which --url-field names" 1 tokenize -t bytes --urls-drop urls --url-field page.urll -o no.tks u.jsonl
+same "  too" 'tokenize: --url-field: none of 300 documents has a field "page.urll"; name theirs with --url-field, or leave --urls-drop out' "$(cat err)"
+check "  and nothing is written" test ! -e no.tks
 seq 1 1200000 >many
 status "a list beyond -M" 1 tokenize -t bytes -M 32M --id-field id --ids-drop many -o x.tks u.jsonl
 check "  is told in one line" one_line err
@@ -176,10 +179,42 @@ status "a record is checked before the filter" 1 tokenize -t bytes --where 's ==
 echo text >t.txt
 status "a text has no fields" 1 tokenize -t bytes --where 's == 2' -o x.tks t.txt
 same "  says so" 'tokenize: t.txt: is text, which has no fields that a filter could look at' "$(cat err)"
-status "a field that no record has" 0 tokenize -t bytes --where 'langg == "en"' -o x.tks c.jsonl
-same "  is a warning" 'tokenize: --where: no record has a field "langg"
+status "a field that no record has" 1 tokenize -t bytes --where 'langg not in ["en"]' -o no.tks c.jsonl
+same "  is an error" 'tokenize: --where: none of 300 documents has a field "langg"; name one that they have, or compare it with null too if it may be missing' "$(cat err)"
+check "  and nothing is written" test ! -e no.tks
+for expr in 'langg == null' 'null != langg or true' 'langg in ["en", null]' 'not (langg not in ["de", null])'; do
+    status "  but not in $expr" 0 tokenize -t bytes --where "$expr" -o x.tks c.jsonl
+    same "    which is a warning" 'tokenize: --where: none of 300 documents has a field "langg"' "$(told err)"
+done
+status "  null for another field is not meant" 1 tokenize -t bytes --where 'langg == "x" or lang == null' -o no.tks c.jsonl
+status "  a filter that leaves all out" 0 tokenize -t bytes --where 'langg != null and langg > 2' -o x.tks c.jsonl
+same "    says so" 'tokenize: --where: none of 300 documents has a field "langg"
 tokenize: the filters left all 300 documents out' "$(told err)"
+"$PYTHON" -c 'for i in range(40): print("{\"text\": \"t%d\"%s}" % (i, ", \"rare\": 1" if i == 7 else ""))' >rare.jsonl
+status "a field that few records have" 0 tokenize -t bytes --where 'rare == 1' -o x.tks rare.jsonl
+same "  is a warning with the number" 'tokenize: --where: 1 of 40 documents have a field "rare"' "$(told err)"
+status "  unless it may be missing" 0 tokenize -t bytes --where 'rare == 1 or rare == null' -o x.tks rare.jsonl
+empty "    without a word" "$(told err)"
+
+# A part warns, as others may have the field; the merged report is the error.
+for i in 0 1 2; do
+    status "part $i of 3 without the field" 0 tokenize -t bytes --where 'langg == "en"' --part $i/3 --stats "s$i.json" -o "s$i.tks" c.jsonl
+    check "  warns" grep -q '^tokenize: --where: none of [0-9]* documents has a field "langg"$' err
+    tokenize -q -t bytes --where 'rare == 1' --part $i/3 --stats "r$i.json" -o "r$i.tks" rare.jsonl
+    tokenize -q -t bytes --where 'rare == 2' --part $i/3 --stats "a$i.json" -o "a$i.tks" rare.jsonl
+done
+status "merged" 1 inspect --merge-stats s0.json s1.json s2.json
+same "  is the error" 'inspect: tokenize: none of 300 documents has the field "langg", which --where looks at' "$(cat err)"
+status "  one part has it" 0 inspect --merge-stats r0.json r1.json r2.json
+status "  all are left out" 1 inspect --merge-stats a0.json a1.json a2.json
+same "    says so" 'inspect: tokenize: the filters left all 40 documents out' "$(cat err)"
+
+# What lies behind the end of the stream is not counted, so it does not depend on threads and memory.
 status "with --max-tokens" 0 tokenize -t bytes --where "$where" --max-tokens 1000 --rejects r.jsonl -o x.tks c.jsonl
+tokenize -q -t bytes --where "$where" --max-tokens 2000 -T 1 --stats m1.json -o x.tks c.jsonl
+tokenize -q -t bytes --where "$where" --max-tokens 2000 -T 3 -M 32M --stats m3.json -o x.tks c.jsonl
+same "  it counts the fields of the documents before" "$(json m1.json 'd["filter_fields"]')" "$(json m3.json 'd["filter_fields"]')"
+same "    which are not all" true "$(json m1.json '0 < d["filter_fields"][0]["of"] < 300')"
 
 # Parquet has the same rows and answers.
 "$PYTHON" -c 'import json
@@ -202,7 +237,7 @@ done <<'W'
 lang in ["en", "zh"] and score != null and score >= 1.5
 ok != null and ok and text matches 'caf\x{e9}'
 m.k != null and m.k >= 2 and m.s.t == "x"
-url == "" or id in [0, 299] or nothing == 3
+url == "" or id in [0, 299] or nothing != null and nothing == 3
 W
 status "Parquet: a type that does not fit" 1 tokenize -t bytes --where 'lang > 3' -o x.tks rows.parquet
 check "  is told by row" grep -q '^tokenize: rows.parquet: row [0-9]*: column 1: "lang" is ' err

@@ -39,7 +39,12 @@ struct group {
     struct {
         uint64_t have, of;
     } field[SLU_FIELDS]; /* documents of tokenize that have it, and that could */
-    uint64_t n_rejected; /* of tokenize */
+    struct filter_field {
+        char *option, *name;
+        uint64_t have, of;
+    } * filter; /* that its filters look at, and documents need */
+    size_t n_filter, cap_filter;
+    uint64_t n_rejected, n_filtered; /* of tokenize */
 };
 
 /* As tokenize names them in its reports, and as users do. */
@@ -191,6 +196,47 @@ static void add_fields(struct group *g, value root)
     }
 }
 
+/* Adds the fields that tokenize's filters look at, except those that may be missing. */
+static int add_filters(struct group *g, value root, struct slu_err *err)
+{
+    value all, v;
+    struct slu_json_iter it;
+    uint64_t n;
+    bool may_lack;
+    int rc = SLU_OK;
+    if (slu_json_get(root, "filtered", &v) && slu_json_u64(v, &n))
+        g->n_filtered += n;
+    if (!slu_json_get(root, "filter_fields", &all))
+        return SLU_OK;
+    slu_json_iter_init(&it, all);
+    while (!rc && slu_json_next(&it)) {
+        const char *option = slu_json_get_string(it.value, "option", ""),
+                   *name = slu_json_get_string(it.value, "field", "");
+        size_t i = 0;
+        if (slu_json_get(it.value, "may_lack", &v) && slu_json_bool(v, &may_lack) &&
+            may_lack)
+            continue;
+        while (i < g->n_filter && (strcmp(g->filter[i].option, option) != 0 ||
+                                   strcmp(g->filter[i].name, name) != 0))
+            i++;
+        if (i == g->n_filter) {
+            rc = slu_grow(&g->filter, &g->cap_filter, i + 1, sizeof *g->filter, err);
+            if (rc)
+                break;
+            g->n_filter++;
+            g->filter[i] = (struct filter_field){.option = copy(option, err),
+                                                 .name = copy(name, err)};
+            if (!g->filter[i].option || !g->filter[i].name)
+                return err->code;
+        }
+        if (slu_json_get(it.value, "have", &v) && slu_json_u64(v, &n))
+            g->filter[i].have += n;
+        if (slu_json_get(it.value, "of", &v) && slu_json_u64(v, &n))
+            g->filter[i].of += n;
+    }
+    return rc;
+}
+
 static int add_report(struct merge *m, const char *path, value root,
                       struct slu_err *err)
 {
@@ -223,7 +269,8 @@ static int add_report(struct merge *m, const char *path, value root,
     p->n_seen++;
     add_costs(g, root);
     add_fields(g, root);
-    return add_ledger(&g->sum, &l, err);
+    rc = add_filters(g, root, err);
+    return rc ? rc : add_ledger(&g->sum, &l, err);
 }
 
 static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
@@ -305,6 +352,17 @@ static int check_fields(const struct group *g, struct slu_err *err)
                             "%s: none of %llu document%s has %s where %s looks for it",
                             g->name, (ull)g->field[i].of, slu_plural(g->field[i].of),
                             fields[i].has, fields[i].option);
+    for (size_t i = 0; i < g->n_filter; i++)
+        if (g->filter[i].of && !g->filter[i].have)
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "%s: none of %llu document%s has the field \"%s\", which %s looks at",
+                g->name, (ull)g->filter[i].of, slu_plural(g->filter[i].of),
+                g->filter[i].name, g->filter[i].option);
+    if (g->n_filtered && g->n_rejected + g->n_filtered == g->sum.in.documents)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: the filters left all %llu document%s out", g->name,
+                        (ull)g->n_filtered, slu_plural(g->n_filtered));
     if (g->n_rejected && g->n_rejected == g->sum.in.documents)
         return slu_fail(
             err, SLU_E_MISMATCH,
@@ -475,6 +533,11 @@ static void release(struct merge *m)
         }
         for (unsigned k = 0; k < g->sum.n_dropped; k++)
             free((char *)(uintptr_t)g->sum.dropped[k].reason);
+        for (size_t k = 0; k < g->n_filter; k++) {
+            free(g->filter[k].option);
+            free(g->filter[k].name);
+        }
+        free(g->filter);
         free(g->stage);
         free(g->program);
         free(g->mode);

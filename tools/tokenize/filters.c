@@ -1,5 +1,8 @@
 /* filters.c - the filters of `tokenize`, and its reports on records that are not in the
  * stream. */
+#include <string.h>
+
+#include "lib/base/json_write.h"
 #include "lib/filter/urlset.h"
 #include "tools/tokenize/tokenize.h"
 
@@ -102,6 +105,12 @@ void tokenize_release_filters(struct tokenize_opts *o)
 
 /* ---- reports ---- */
 
+/* A field that a filter looks at. */
+struct filter_field {
+    const char *option, *name;
+    bool may_lack; /* documents need not have it */
+};
+
 /* "invalid-utf8 2, missing-field 1", or the same as the members of a JSON object. */
 static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
 {
@@ -131,23 +140,73 @@ int tokenize_check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat
     return rc;
 }
 
+/* Field i of those that the filters look at; false: there are no more. */
+static bool field_at(const struct tokenize_opts *o, size_t i, struct filter_field *f)
+{
+    const size_t n = o->where_expr ? slu_expr_n_field(o->where_expr) : 0;
+    if (i < n)
+        *f = (struct filter_field){"--where", slu_expr_field(o->where_expr, i),
+                                   slu_expr_expects_null(o->where_expr, i)};
+    else if (i == n && o->urls)
+        *f = (struct filter_field){o->url_field ? "--url-field" : "--urls-drop",
+                                   o->url_field ? o->url_field : "url", false};
+    else
+        return false;
+    return true;
+}
+
+int tokenize_check_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                           struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    const unsigned long long of = s->asked;
+    struct filter_field f;
+    for (size_t i = 0; of && field_at(o, i, &f); i++) {
+        const unsigned long long have = s->seen[i];
+        if (!have && !f.may_lack && !ctx->common.part.n)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: none of %llu document%s has a field \"%s\"; %s",
+                            f.option, of, slu_plural(of), f.name,
+                            strcmp(f.option, "--where")
+                                ? "name theirs with --url-field, or leave --urls-drop "
+                                  "out"
+                                : "name one that they have, or compare it with null "
+                                  "too if it may be missing");
+        if (!have)
+            cli_warn(ctx, "%s: none of %llu document%s has a field \"%s\"", f.option,
+                     of, slu_plural(of), f.name);
+        else if (!f.may_lack && have < (of + 9) / 10)
+            cli_warn(ctx, "%s: %llu of %llu document%s have a field \"%s\"", f.option,
+                     have, of, slu_plural(of), f.name);
+    }
+    return SLU_OK;
+}
+
+/* Adds the fields that the filters look at, and how many documents have them. */
 static void report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     const struct tokenize_opts *o = ctx->opts;
-    const size_t n = o->where_expr ? slu_expr_n_field(o->where_expr) : 0;
+    struct slu_buf b = SLU_BUF_INIT;
+    struct filter_field f;
+    int rc = SLU_OK;
     if (!o->where_expr && !o->keep && !o->drop && !o->urls)
         return;
     cli_stat_u64(ctx, "filtered", s->filtered);
-    if (!s->accepted)
-        return;
-    for (size_t i = 0; i < n; i++)
-        if (!(s->seen_any >> i & 1))
-            cli_warn(ctx, "--where: no record has a field \"%s\"",
-                     slu_expr_field(o->where_expr, i));
-    if (o->urls && !(s->seen_any >> n & 1))
-        cli_warn(ctx, "--urls-drop: no record has a field \"%s\"",
-                 o->url_field ? o->url_field : "url");
-    if (s->filtered == s->accepted)
+    for (size_t i = 0; field_at(o, i, &f) && !rc; i++) {
+        rc = slu_buf_printf(
+            &b, NULL, "%s{\"option\": \"%s\", \"field\": ", i ? ", " : "[", f.option);
+        if (!rc)
+            rc = slu_json_put_string(&b, f.name, strlen(f.name), NULL);
+        if (!rc)
+            rc = slu_buf_printf(
+                &b, NULL, ", \"may_lack\": %s, \"have\": %llu, \"of\": %llu}",
+                f.may_lack ? "true" : "false", (unsigned long long)s->seen[i],
+                (unsigned long long)s->asked);
+    }
+    if (b.len && !rc && !slu_buf_append(&b, "]", 2, NULL))
+        cli_stat_json(ctx, "filter_fields", (const char *)b.data);
+    slu_buf_release(&b);
+    if (s->accepted && s->filtered == s->accepted)
         cli_warn(ctx, "the filters left all %llu documents out",
                  (unsigned long long)s->accepted);
 }

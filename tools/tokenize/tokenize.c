@@ -516,6 +516,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = tokenize_check_fields(ctx, &stat, err);
     if (!rc)
+        rc = tokenize_check_filters(ctx, &stat, err);
+    if (!rc)
         rc = tokenize_check_taken(ctx, &stat, err);
     if (!rc)
         rc = close_outputs(ctx, &out, err);

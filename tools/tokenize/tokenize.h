@@ -65,6 +65,11 @@ SLU_MUST_USE int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int tokenize_check_fields(struct cli_ctx *ctx,
                                        const struct slu_ingest_stat *s,
                                        struct slu_err *err);
+/* The same for the fields that filters look at; those that --where compares with null
+ * may be missing everywhere, which is a warning. */
+SLU_MUST_USE int tokenize_check_filters(struct cli_ctx *ctx,
+                                        const struct slu_ingest_stat *s,
+                                        struct slu_err *err);
 int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
 int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err);
@@ -80,7 +85,7 @@ SLU_MUST_USE int tokenize_check_taken(const struct cli_ctx *ctx,
                                       const struct slu_ingest_stat *s,
                                       struct slu_err *err);
 /* Adds the counts of what was rejected and filtered to --stats, and warns about records
- * that were rejected, and about fields that no record has. */
+ * that were rejected, and if the filters left all out. */
 void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 void tokenize_release_filters(struct tokenize_opts *o);
 /* Adds the counts of documents with the fields to --stats. */

@@ -10,7 +10,7 @@
 
 struct slu_expr_run {
     const struct slu_expr *e;
-    struct slu_regex_run *match; /* NULL: the expression has no `matches` */
+    struct slu_pcre_run *match; /* NULL: the expression has no `matches` */
     /* of the record */
     slu_expr_get *get;
     void *ctx;
@@ -23,7 +23,7 @@ int slu_expr_run_new(struct slu_expr_run **out, const struct slu_expr *e,
     struct slu_expr_run *r = calloc(1, sizeof *r);
     int rc = r ? SLU_OK : slu_fail_nomem(err, sizeof *r);
     if (!rc && e->n_regex)
-        rc = slu_regex_run_new(&r->match, err);
+        rc = slu_pcre_run_new(&r->match, false, err);
     if (rc) {
         free(r);
         r = NULL;
@@ -37,7 +37,7 @@ int slu_expr_run_new(struct slu_expr_run **out, const struct slu_expr *e,
 void slu_expr_run_free(struct slu_expr_run *r)
 {
     if (r)
-        slu_regex_run_free(r->match);
+        slu_pcre_run_free(r->match);
     free(r);
 }
 
@@ -207,14 +207,20 @@ static int eval_startswith(struct slu_expr_run *r, const struct slu_expr_node *n
 static int eval_matches(struct slu_expr_run *r, const struct slu_expr_node *n,
                         bool *yes)
 {
+    struct slu_err why = SLU_ERR_INIT;
     struct slu_value v;
+    size_t start, end;
     int rc = eval_as(r, n->first, SLU_VALUE_STRING, "matches looks at strings", &v);
     if (rc)
         return rc;
-    rc = slu_regex_search(r->e->regex[n->number], r->match, v.string, v.len, yes,
-                          r->err);
-    return rc ? slu_err_at(r->err, "column %u", slu_expr_column(r->e->source, n->at))
-              : SLU_OK;
+    rc = slu_pcre_find(r->e->regex[n->number], r->match, v.string, v.len, 0, &start,
+                       &end, &why);
+    *yes = !rc;
+    if (rc >= 0)
+        return SLU_OK;
+    return slu_fail(r->err, rc == SLU_E_LIMIT ? SLU_E_FORMAT : rc,
+                    "column %u: matches gave up: %s",
+                    slu_expr_column(r->e->source, n->at), why.msg);
 }
 
 static int eval(struct slu_expr_run *r, uint32_t at, struct slu_value *v)

@@ -11,7 +11,8 @@
  * Types are strict. == and != compare values of one type, or anything with null; `in`
  * asks for == with an element of a type that its list has. < <= > >= compare two
  * numbers, or two strings by their bytes. len is the number of a string's characters.
- * matches searches by PCRE2, with UTF, and in a number of steps that has a limit.
+ * matches searches by PCRE2, with UTF, and in a number of steps that has a limit
+ * (lib/base/pcre.h), the same on all machines.
  * and, or, not, and the whole, take booleans. `and` and `or` stop at the first operand
  * that decides, and what is behind it is not looked at: `score != null and score > 2`
  * has no error without a score. Numbers are doubles.

@@ -371,6 +371,7 @@ static int take_list(struct parser *p, size_t at, uint32_t left, uint32_t *out)
 
 static int take_regex(struct parser *p, size_t at, uint32_t left, uint32_t *out)
 {
+    static const struct slu_pcre_cfg cfg = {.refused = SLU_E_USAGE};
     struct slu_expr *e = p->e;
     size_t where;
     if (p->token != T_STRING)
@@ -379,8 +380,8 @@ static int take_regex(struct parser *p, size_t at, uint32_t left, uint32_t *out)
         slu_grow(&e->regex, &e->cap_regex, e->n_regex + 1, sizeof *e->regex, p->err);
     if (rc)
         return rc;
-    rc = slu_regex_new(&e->regex[e->n_regex], (const char *)e->text.data + p->off,
-                       p->content_len, &where, p->err);
+    rc = slu_pcre_new(&e->regex[e->n_regex], (const char *)e->text.data + p->off,
+                      p->content_len, &cfg, &where, p->err);
     if (rc)
         return slu_err_at(p->err, "column %u: character %u of the pattern",
                           column(p, p->from), (unsigned)where + 1);
@@ -559,7 +560,7 @@ void slu_expr_free(struct slu_expr *e)
     if (!e)
         return;
     for (size_t i = 0; i < e->n_regex; i++)
-        slu_regex_free(e->regex[i]);
+        slu_pcre_free(e->regex[i]);
     free(e->regex);
     free(e->field);
     free(e->node);

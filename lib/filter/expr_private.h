@@ -1,11 +1,11 @@
-/* expr_private.h - shared by expr_parse.c, expr.c and expr_match.c: the tree of an
- * expression, and its regular expressions. */
+/* expr_private.h - shared by expr_parse.c and expr.c: the tree of an expression. */
 #ifndef SLU_EXPR_PRIVATE_H
 #define SLU_EXPR_PRIVATE_H
 
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/pcre.h"
 #include "lib/filter/expr.h"
 
 /* Most parentheses and nots within each other, so that recursion ends. */
@@ -40,8 +40,6 @@ struct slu_expr_node {
     size_t off;
 };
 
-struct slu_regex;
-
 struct slu_expr {
     struct slu_expr_node *node; /* node[0] is unused */
     size_t n_node, cap_node;
@@ -50,28 +48,11 @@ struct slu_expr {
     struct slu_buf text; /* names of fields with their NULs, and literal strings */
     size_t *field;       /* offsets of the names in `text` */
     size_t n_field, cap_field;
-    struct slu_regex **regex;
+    struct slu_pcre **regex;
     size_t n_regex, cap_regex;
 };
 
 /* Returns the column of a byte of a text, from 1, in characters. */
 uint32_t slu_expr_column(const char *text, size_t at);
-
-/* ---- regular expressions ---- */
-
-/* Compiles. SLU_E_USAGE: the reason, and *at, the offset of the fault in the pattern.
- * Caller frees with slu_regex_free. */
-SLU_MUST_USE int slu_regex_new(struct slu_regex **r, const char *p, size_t n,
-                               size_t *at, struct slu_err *err);
-void slu_regex_free(struct slu_regex *r);
-
-/* The memory of a thread for matches. */
-struct slu_regex_run;
-SLU_MUST_USE int slu_regex_run_new(struct slu_regex_run **m, struct slu_err *err);
-void slu_regex_run_free(struct slu_regex_run *m);
-/* Searches the valid UTF-8 at p. SLU_E_FORMAT: too many steps. */
-SLU_MUST_USE int slu_regex_search(const struct slu_regex *r, struct slu_regex_run *m,
-                                  const char *p, size_t n, bool *yes,
-                                  struct slu_err *err);
 
 #endif

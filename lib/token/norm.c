@@ -19,7 +19,7 @@ void norm_free(struct tok_norm *norm)
     if (!norm)
         return;
     for (size_t i = 0; i < norm->n; i++)
-        pre_regex_free(norm->step[i].regex);
+        slu_pcre_free(norm->step[i].regex);
     free(norm->step);
     slu_buf_release(&norm->spec);
     free(norm);
@@ -104,7 +104,7 @@ int norm_scratch_init(struct norm_scratch *s, const struct tok_norm *norm,
         return slu_fail_nomem(err, (norm->n + 1) * sizeof *s->match);
     for (size_t i = 0; i < norm->n && !rc; i++) {
         if (norm->step[i].regex)
-            rc = pre_match_new(&s->match[i], norm->step[i].regex, err);
+            rc = slu_pcre_run_new(&s->match[i], true, err);
     }
     return rc;
 }
@@ -112,7 +112,7 @@ int norm_scratch_init(struct norm_scratch *s, const struct tok_norm *norm,
 void norm_scratch_release(struct norm_scratch *s)
 {
     for (size_t i = 0; s->match && i < s->n_match; i++)
-        pre_match_free(s->match[i]);
+        slu_pcre_run_free(s->match[i]);
     free(s->match);
     free(s->cp);
     free(s->sorted);
@@ -268,13 +268,13 @@ static int replace(struct run *r, const uint8_t *a, size_t n_a, const uint8_t *b
     return rc;
 }
 
-static int replace_regex(struct run *r, const struct norm_step *s, struct pre_match *m,
-                         const uint8_t *b)
+static int replace_regex(struct run *r, const struct norm_step *s,
+                         struct slu_pcre_run *m, const uint8_t *b)
 {
     size_t pos = 0, start = 0, end = 0;
     int rc = SLU_OK;
 
-    while (pos < r->n && (rc = pre_match_next(s->regex, m, r->p, r->n, pos, &start,
+    while (pos < r->n && (rc = pre_regex_next(s->regex, m, r->p, r->n, pos, &start,
                                               &end, r->err)) == SLU_OK) {
         if ((rc = slu_buf_append(r->buf, r->p + pos, start - pos, r->err)) ||
             (rc = slu_buf_append(r->buf, b, s->n_b, r->err)))

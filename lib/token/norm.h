@@ -31,8 +31,8 @@ enum norm_kind {
 
 struct norm_step {
     enum norm_kind kind;
-    size_t a, n_a, b, n_b;   /* offsets in spec, and bytes */
-    struct pre_regex *regex; /* owned */
+    size_t a, n_a, b, n_b;  /* offsets in spec, and bytes */
+    struct slu_pcre *regex; /* owned */
 };
 
 struct tok_norm {
@@ -59,7 +59,7 @@ struct norm_scratch {
     struct slu_buf buf[2];
     uint32_t *cp, *sorted; /* waiting code points; the top byte is their class */
     size_t n_cp, cap_cp, cap_sorted;
-    struct pre_match **match; /* one per step */
+    struct slu_pcre_run **match; /* one per step */
     size_t n_match;
 };
 /* Prepares s for norm, which may be NULL. */

@@ -13,7 +13,7 @@ int pre_new(struct tok_pre **pre, struct slu_err *err)
 
 static void step_release(struct pre_step *step)
 {
-    pre_regex_free(step->regex);
+    slu_pcre_free(step->regex);
     free(step->pattern);
 }
 
@@ -173,7 +173,7 @@ int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err
 /* ---- running ---- */
 
 struct pre_work {
-    struct pre_match *match;
+    struct slu_pcre_run *match;
     struct slu_buf text; /* of PRE_PREFIX */
 };
 
@@ -185,9 +185,8 @@ int pre_scratch_init(struct pre_scratch *s, const struct tok_pre *pre,
     if (!s->step)
         return slu_fail_nomem(err, (pre->n + 1) * sizeof *s->step);
     for (size_t i = 0; i < pre->n; i++) {
-        int rc = pre->step[i].regex
-                     ? pre_match_new(&s->step[i].match, pre->step[i].regex, err)
-                     : SLU_OK;
+        int rc = pre->step[i].regex ? slu_pcre_run_new(&s->step[i].match, true, err)
+                                    : SLU_OK;
         if (rc)
             return rc;
     }
@@ -197,7 +196,7 @@ int pre_scratch_init(struct pre_scratch *s, const struct tok_pre *pre,
 void pre_scratch_release(struct pre_scratch *s)
 {
     for (size_t i = 0; s->step && i < s->n; i++) {
-        pre_match_free(s->step[i].match);
+        slu_pcre_run_free(s->step[i].match);
         slu_buf_release(&s->step[i].text);
     }
     free(s->step);
@@ -290,7 +289,7 @@ static int walk_regex(struct walk *w, size_t k, const uint8_t *p, size_t n)
     int rc;
 
     while (pos < n) {
-        rc = pre_match_next(step->regex, w->s->step[k].match, p, n, pos, &start, &end,
+        rc = pre_regex_next(step->regex, w->s->step[k].match, p, n, pos, &start, &end,
                             w->err);
         if (rc < 0)
             return rc;

@@ -9,6 +9,7 @@
 #ifndef SLU_TOK_PRE_H
 #define SLU_TOK_PRE_H
 
+#include "lib/base/pcre.h"
 #include "lib/token/tok.h"
 
 /* Returns the end of the piece that starts at pos < n; p is valid UTF-8. Every byte is
@@ -33,12 +34,10 @@ const char *pre_scan_name(pre_scan_fn *scan);
 /* Returns the regular expression of a scanner as its reference writes it, for tests. */
 const char *pre_regex_by_name(const char *name);
 
-struct pre_regex; /* regex.c */
 /* Compiles an expression. SLU_E_UNSUPPORTED if PCRE2 might read it differently from the
- * reference. */
-SLU_MUST_USE int pre_regex_new(struct pre_regex **r, const char *pattern, size_t len,
+ * reference. Caller frees with slu_pcre_free. */
+SLU_MUST_USE int pre_regex_new(struct slu_pcre **r, const char *pattern, size_t len,
                                struct slu_err *err);
-void pre_regex_free(struct pre_regex *r);
 
 enum pre_kind {
     PRE_SCAN,   /* pieces by a scanner */
@@ -54,9 +53,9 @@ enum pre_kind {
 struct pre_step {
     enum pre_kind kind;
     pre_scan_fn *scan;
-    struct pre_regex *regex; /* owned; made by pre_finish */
-    char *pattern;           /* owned; the source of regex */
-    bool invert;             /* matches and the text between them change places */
+    struct slu_pcre *regex; /* owned; made by pre_finish */
+    char *pattern;          /* owned; the source of regex */
+    bool invert;            /* matches and the text between them change places */
 };
 
 struct tok_pre {
@@ -98,12 +97,8 @@ SLU_MUST_USE int pre_run(const struct tok_pre *pre, struct pre_scratch *s,
                          struct slu_err *err);
 
 /* ---- regex.c, for pre.c ---- */
-struct pre_match; /* PCRE2's scratch, one per thread */
-SLU_MUST_USE int pre_match_new(struct pre_match **m, const struct pre_regex *r,
-                               struct slu_err *err);
-void pre_match_free(struct pre_match *m);
 /* Finds the next match from pos on that is not empty. SLU_EOF: there is none. */
-SLU_MUST_USE int pre_match_next(const struct pre_regex *r, struct pre_match *m,
+SLU_MUST_USE int pre_regex_next(const struct slu_pcre *r, struct slu_pcre_run *m,
                                 const uint8_t *p, size_t n, size_t pos, size_t *start,
                                 size_t *end, struct slu_err *err);
 

@@ -286,7 +286,7 @@ static void doubtful_expressions_are_refused(void **state)
 
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
         struct slu_err err = SLU_ERR_INIT;
-        struct pre_regex *r = NULL;
+        struct slu_pcre *r = NULL;
         int rc = pre_regex_new(&r, BAD[i], strlen(BAD[i]), &err);
         if (rc != SLU_E_UNSUPPORTED)
             print_error("%s\n", BAD[i]);

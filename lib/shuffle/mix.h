@@ -45,7 +45,7 @@ struct slu_mix {
         uint64_t max_epochs;      /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
         struct slu_compare score; /* of a band */
     } * source;                   /* owned */
-    /* The sources are bands: weight[0] is the number of repeats, and the last source has
+    /* The sources are bands: weight[0] is how many times each is taken, and the last has
      * the sequences of no other band, and those without a score. */
     bool bands;
     /* The unit of `length` is tokens with SLU_MIX_TOKENS; a 0 in the last period stands
@@ -63,11 +63,12 @@ struct slu_mix {
  * text. Caller releases *b, also after an error. */
 SLU_MUST_USE int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
                                uint64_t batch_tok, struct slu_err *err);
-/* Whether text begins as bands do, "score>=4:"; a domain could only be called so. */
+/* Whether text begins as bands do: "score>=4", but for "=" only with a colon behind, as
+ * "score=4" is the domain score and its weight. */
 bool slu_mix_has_bands(const char *text);
-/* Parses bands with their repeats, as in "score>=4:2, score<2:0"; of several bands that a
- * score is in, the first counts, and sequences in none are taken once. SLU_E_USAGE for
- * any other text. Caller releases *b, also after an error. */
+/* Parses bands with the times that each is taken, as in "score>=4:2, score<2:0"; of
+ * several bands that a score is in, the first counts, and sequences in none are taken
+ * once. SLU_E_USAGE for any other text. Caller releases *b, also after an error. */
 SLU_MUST_USE int slu_mix_parse_bands(struct slu_mix *b, const char *text,
                                      struct slu_err *err);
 /* Parses the most epochs of the sources: "4", or "web=1,code=2.5", or both. */

@@ -10,7 +10,7 @@ typedef unsigned __int128 u128; /* products of tokens and weights */
 
 #define MOST_NUMBER (UINT64_C(1) << 53)
 
-enum { MOST_REPEATS = 1000 }; /* of a band */
+enum { MOST_TIMES = 1000 }; /* of a band */
 
 /* ---- the request ---- */
 
@@ -200,45 +200,46 @@ int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
     return rc;
 }
 
-/* Reads "score OP NUMBER :" at p. NULL: it is not there. */
+/* Reads "score OP NUMBER" at p. NULL: it is not there. */
 static const char *band_at(const char *p, struct slu_compare *c)
 {
     static const char word[] = "score";
 
     p += strspn(p, " \t");
-    if (strncmp(p, word, sizeof word - 1))
-        return NULL;
-    p = slu_compare_parse(p + sizeof word - 1, c);
-    return p && *p == ':' ? p + 1 : NULL;
+    return strncmp(p, word, sizeof word - 1)
+               ? NULL
+               : slu_compare_parse(p + sizeof word - 1, c);
 }
 
 bool slu_mix_has_bands(const char *text)
 {
     struct slu_compare c;
+    const char *end = band_at(text, &c);
 
-    return band_at(text, &c);
+    /* score=4 is a domain with a weight. */
+    return end && (*end == ':' || c.op != SLU_EQUAL);
 }
 
-/* Parses "score OP NUMBER:REPEATS" in p[0, n). */
+/* Parses "score OP NUMBER:TIMES" in p[0, n). */
 static int parse_band(struct slu_mix *b, const char *p, size_t n, struct slu_err *err)
 {
     const char *end = p + n, *after;
     const unsigned had = b->n_source;
     struct slu_compare c;
-    uint64_t repeats;
+    uint64_t times;
     unsigned at;
 
     p += strspn(p, " \t");
     while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
     after = band_at(p, &c);
-    after = after ? after + strspn(after, " \t") : NULL;
-    if (!after || after > end || !number(after, (size_t)(end - after), &repeats) ||
-        repeats > MOST_REPEATS * SLU_MIX_ONE)
+    after = after && *after == ':' ? after + 1 + strspn(after + 1, " \t") : NULL;
+    if (!after || after > end || !number(after, (size_t)(end - after), &times) ||
+        times > MOST_TIMES * SLU_MIX_ONE)
         return slu_fail(err, SLU_E_USAGE,
-                        "mix: '%.*s' is not score OP NUMBER:REPEATS, as score>=4:2, of "
-                        "at most %d repeats with up to six decimals",
-                        end > p ? (int)(end - p) : 0, p, MOST_REPEATS);
+                        "mix: '%.*s' is not score OP NUMBER:TIMES, as score>=4:2, of "
+                        "at most %d times with up to six decimals",
+                        end > p ? (int)(end - p) : 0, p, MOST_TIMES);
     const int n_name = (int)(strchr(p, ':') - p);
     if (had == SLU_MIX_SOURCES - 1)
         return slu_fail(err, SLU_E_USAGE, "mix: more than %d bands",
@@ -249,7 +250,7 @@ static int parse_band(struct slu_mix *b, const char *p, size_t n, struct slu_err
     if (rc)
         return rc;
     b->source[at].score = c;
-    b->source[at].weight[0] = repeats;
+    b->source[at].weight[0] = times;
     return SLU_OK;
 }
 

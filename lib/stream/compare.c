@@ -1,6 +1,6 @@
 #include "compare.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +31,8 @@ const char *slu_compare_parse(const char *text, struct slu_compare *c)
     p = skip_spaces(p + strlen(operators[i].text));
     n = strspn(p, "0123456789.eE+-");
     c->op = operators[i].op;
-    errno = 0;
     c->v = strtod(p, &end);
-    return n && end == p + n && !errno ? skip_spaces(end) : NULL;
+    return n && end == p + n && isfinite(c->v) ? skip_spaces(end) : NULL;
 }
 
 bool slu_compare_holds(const struct slu_compare *c, double v)

@@ -25,12 +25,13 @@ says "nothing to choose by" 2 "nothing to choose by" choose t.tks
 for bad in 5 .. 5..3 a..b 1...3 -1..; do
     says "--length $bad" 2 "--length: '$bad' is not MIN..MAX" choose --length "$bad" t.tks
 done
-for bad in '' 3 '=>3' '>' '>x' '>nan' '>1 2' '>1,' '>1;<2' '>1,>1,>1,>1,>1,>1,>1,>1,>1'; do
+for bad in '' 3 '=>3' '>' '>x' '>nan' '>1 2' '>1,'  '>1;<2' '>1e400' '>1,>1,>1,>1,>1,>1,>1,>1,>1'; do
     says "--score '$bad'" 2 "--score: '$bad' is not a comparison" choose --score "$bad" t.tks
 done
 for bad in '' % 101% -1% 10%% 1e2% 0.1234567890% x 1.5 .; do
     says "--top '$bad'" 2 "--top: '$bad' is neither" choose --top "$bad" t.tks
 done
+status "--score of a number that is next to nothing" 0 choose --score '>1e-320' t.tks -o tiny.tks
 says "--by alone" 2 "--by needs --top" choose --length 1.. --by length t.tks
 says "--per alone" 2 "--per needs --top" choose --length 1.. --per domain t.tks
 says "--part of a top" 2 "use --stage" choose --top 10% --part 0/2 t.tks

@@ -16,12 +16,13 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
                       const struct shuffle_mix_opts *o, struct slu_err *err)
 {
     const char *text = o->mix ? o->mix : o->schedule;
+    const bool by = cli_given(ctx, "mix-by");
     *m = (struct shuffle_mix){.ctx = ctx, .opts = o};
     if (o->mix && o->schedule)
         return slu_fail(err, SLU_E_USAGE,
                         "--mix and --mix-schedule cannot be combined; the periods of a "
                         "schedule have their own mixes");
-    if (!text && (o->by || o->max_epochs))
+    if (!text && (by || o->max_epochs))
         return slu_fail(err, SLU_E_USAGE,
                         "--mix-by and --max-epochs need --mix or --mix-schedule");
     if (o->batch_tokens && !o->schedule)
@@ -29,7 +30,7 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
     if (!text)
         return SLU_OK;
     if (o->mix && slu_mix_has_bands(o->mix)) {
-        if (o->by || o->max_epochs ||
+        if (by || o->max_epochs ||
             ((const struct opts *)ctx->opts)->max_tokens != UINT64_MAX)
             return slu_fail(err, SLU_E_USAGE,
                             "--mix with bands of scores says how often each is taken; "

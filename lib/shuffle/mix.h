@@ -45,7 +45,7 @@ struct slu_mix {
         uint64_t max_epochs;      /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
         struct slu_compare score; /* of a band */
     } * source;                   /* owned */
-    /* The sources are bands: weight[0] is how many times each is taken, and the last has
+    /* The sources are bands: weight[0] is how many times each is taken. The last one has
      * the sequences of no other band, and those without a score. */
     bool bands;
     /* The unit of `length` is tokens with SLU_MIX_TOKENS; a 0 in the last period stands

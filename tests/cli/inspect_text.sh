@@ -71,3 +71,9 @@ inspect --json m.tks >j
 same "the largest 1000, the others in a row" '[1001, "d0000", "d0999", 500]' \
     "$(json j '[len(d["domains"]), d["domains"][0]["domain"], d["domains"][999]["domain"], d["domains"][1000]["others"]]')"
 check "the others of the summary" shell "inspect m.tks | grep -c '(1480 others)'"
+
+# ---- options in the provenance, which a stream of others has too ----
+
+tokenize -q -t bytes -o esc.tks --domain $'a\e[31m\x7f\xc2\x9b2J\xc3\xa9\nb' b.jsonl
+inspect esc.tks >seen
+same "no control character of the provenance reaches a terminal" '--domain=a\u001b[31m\u007f\u009b2Jé\u000ab, seed 0' "$(sed -n 's/.* \(--domain=.*\)/\1/p' seen)"

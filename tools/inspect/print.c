@@ -149,6 +149,34 @@ static void print_verdict(const struct slu_header *h, const struct slu_sum *t)
     printf("\n");
 }
 
+/* Prints text of the data. Control characters do not reach a terminal: they become
+ * \u00XX. */
+static void print_text(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)s[i];
+        const bool wide = c == 0xc2 && i + 1 < n && (s[i + 1] & 0xe0) == 0x80;
+        if (wide) /* U+0080 ... U+009F */
+            printf("\\u%04x", (unsigned char)s[++i]);
+        else if (c < 0x20 || c == 0x7f)
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+}
+
+static void print_step(const struct slu_step *step, bool first)
+{
+    printf("  %-11s ", first ? "made by" : "");
+    print_text(step->program, strlen(step->program));
+    putchar(' ');
+    print_text(step->version, strlen(step->version));
+    if (*step->arguments)
+        putchar(' ');
+    print_text(step->arguments, strlen(step->arguments));
+    printf(", seed %llu\n", (ull)step->seed);
+}
+
 /* Begins a line, if the tokenizer is known. */
 static void print_tokenizer(const struct slu_header *h)
 {
@@ -159,10 +187,11 @@ static void print_tokenizer(const struct slu_header *h)
     if (!memcmp(h->fingerprint, unknown, 16))
         return;
     printf("\n  tokenizer   ");
-    if (is_file)
-        printf("family %.*s, from a file, ", (int)n - 5, name + 5);
-    else if (name)
-        printf("%.*s, ", (int)n, name);
+    if (name) {
+        printf("%s", is_file ? "family " : "");
+        print_text(is_file ? name + 5 : name, is_file ? n - 5 : n);
+        printf(is_file ? ", from a file, " : ", ");
+    }
     printf("fingerprint ");
     for (int i = 0; i < 16; i++)
         printf("%02x", h->fingerprint[i]);
@@ -203,9 +232,7 @@ static int print_summary(const struct inspect_seen *s, struct slu_err *err)
         printf("%s\n", h->label_tokens ? " (+1, the last label)" : "");
     }
     for (size_t i = 0; i < h->n_step; i++)
-        printf("  %-11s %s %s%s%s, seed %llu\n", i ? "" : "made by", h->step[i].program,
-               h->step[i].version, *h->step[i].arguments ? " " : "",
-               h->step[i].arguments, (ull)h->step[i].seed);
+        print_step(&h->step[i], i == 0);
     int rc = inspect_print_domains(s, err);
     printf("\n");
     return rc ? rc : inspect_print_histogram(s, err);

@@ -250,8 +250,9 @@ static int mark(struct slu_ingest_run *g, struct slu_ingest_job *j,
                 bool *any, struct slu_err *err)
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
-    uint32_t *id = j->ids.id + from + cfg->bos;
-    const size_t n = j->ids.n - from - cfg->bos - cfg->eos;
+    const bool empty = j->ids.n == from;
+    uint32_t *id = empty ? NULL : j->ids.id + from + cfg->bos;
+    const size_t n = empty ? 0 : j->ids.n - from - cfg->bos - cfg->eos;
     int rc = slu_spans_mark(&w->spans, cfg->tokenizer, rec->text, rec->text_len, id, n,
                             rec->span, rec->n_span, &rec->reject, err);
     rec->which = SLU_FIELD_SPANS;
@@ -270,14 +271,14 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     int rc = SLU_OK;
     if (fate == FATE_NOT_SAMPLED)
         return settle(j, fate, rec->lacks, 0, err);
-    if (j->ids.n == from)
-        return settle(j, FATE_EMPTY, rec->lacks, 0, err);
     if (g->cfg->field[SLU_FIELD_SPANS])
         rc = mark(g, j, w, rec, from, &trained, err);
     if (rc)
         return rc;
     if (rec->reject)
         return reject(g, j, ref, rec, NULL, err);
+    if (j->ids.n == from)
+        return settle(j, FATE_EMPTY, rec->lacks, 0, err);
     if (!trained)
         return settle(j, FATE_UNTRAINED, rec->lacks, 0, err);
     return add_document(g, j, w, ref, rec, from, fate, err);

@@ -11,8 +11,12 @@
  * token: transformers then leaves out the rest of the text, or takes all of it. Here such
  * a text is rejected.
  *
- * Tokens stand for the bytes that the vocabulary says; if these are not the text, a
- * normalizer or a prefix has changed it, and spans have no place.
+ * Tokens stand for the bytes that the vocabulary says (added tokens may take white space
+ * in, trim.h); if these are not the text, a normalizer or a prefix has changed it, and
+ * spans have no place.
+ *
+ * An empty span has no token. Time is linear in the text and, but for a search in it, in
+ * the spans.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -30,14 +34,16 @@ SLU_BEGIN_DECLS
 
 /* Memory for any number of texts; zero at first. */
 struct slu_spans {
-    size_t *end; /* byte offset in the text of the end of each token */
-    size_t cap;
+    size_t *end;     /* byte offset in the text of the end of each token */
+    size_t *to;      /* the token at which the longest span from here ends, 0: none */
+    uint64_t *count; /* characters before each run of bytes of the text */
+    size_t cap_end, cap_to, cap_count, n_run;
 };
 void slu_spans_release(struct slu_spans *s);
 
 /* Sets SLU_TRAINED in those of the n_id ids, made from text[0, n_byte), that belong to a
- * span. span: n_span pairs begin <= end, in any order. *reject: SLU_REJECT_BAD_SPANS if
- * a span goes beyond the text, SLU_REJECT_CHANGED_TEXT if the tokens are not the text,
+ * span. span: n_span pairs begin <= end, in any order. A text without ids is only checked.
+ * *reject: SLU_REJECT_BAD_SPANS if a span goes beyond the text, SLU_REJECT_CHANGED_TEXT if the tokens are not the text,
  * SLU_REJECT_TRIMMED_SPAN: see above; else SLU_REJECT_NONE. */
 SLU_MUST_USE int slu_spans_mark(struct slu_spans *s, const struct slu_tokenizer *t,
                                 const char *text, size_t n_byte, uint32_t *id,

@@ -193,11 +193,15 @@ static bool find(struct added_iter *it, struct added_part *part)
                     break;
                 start = q;
             }
+            if (start < it->done)
+                start = it->done;
         }
         if (t->rstrip) {
             while (end < it->n && is_space(uni_decode(it->p + end, &len)))
                 end += len;
         }
+        if (t->lstrip && end <= start) /* the token before it has stripped it */
+            continue;
         *part = (struct added_part){t->id, start, end - start};
         return true;
     }

@@ -1,4 +1,7 @@
-/* trim.h - which characters of a token the post-processor leaves out of its offsets.
+/* trim.h - the offsets of a text's tokens, as Hugging Face's tokenizers have them.
+ *
+ * A token's part of the text is its bytes; an added token with "lstrip" or "rstrip" has
+ * the white space before or after it, too.
  *
  * With "trim_offsets" Hugging Face's ByteLevel and RobertaProcessing take white space off
  * both ends of a token's offsets: of " the" the offsets are those of "the". Ids stay. A
@@ -17,8 +20,14 @@ enum { TOK_TRIMS = 1, TOK_KEEPS_FIRST = 2 }; /* bits of slu_tokenizer.trims */
 
 /* Returns the bits of a post_processor. */
 uint8_t tok_trims_of(struct slu_json_value post);
-/* Whether the character at byte `at` of token id is left out. first: the token is the
- * text's first one. */
-bool tok_is_trimmed(const struct slu_tokenizer *t, uint32_t id, size_t at, bool first);
+/* Sets end[i] to the end of the part of token i, in bytes of the text, which ids were
+ * made of. False: the tokens are not the text, as a normalizer or a prefix has changed it.
+ */
+bool tok_find_ends(const struct slu_tokenizer *t, const char *text, size_t n_byte,
+                   const uint32_t *id, size_t n_id, size_t *end);
+/* Whether the character at byte `at` of the text is left out of token id, whose part is
+ * text[begin, end). */
+bool tok_is_trimmed(const struct slu_tokenizer *t, uint32_t id, const char *text,
+                    size_t begin, size_t end, size_t at);
 
 #endif

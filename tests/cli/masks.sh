@@ -62,6 +62,8 @@ done <<'J'
 {"text": "abc", "spans": [[0, 1e0]]}|field "spans" is not [[begin, end], ...]
 {"text": "abc", "spans": [[0, 99999999999999999999]]}|field "spans" is not [[begin, end], ...]
 {"text": "\u00e9", "spans": [[0, 2]]}|field "spans" is not [[begin, end], ...]
+{"text": "", "spans": [[0, 1]]}|field "spans" is not [[begin, end], ...]
+{"text": "", "spans": [[5, 5]]}|field "spans" is not [[begin, end], ...]
 J
 printf 'text\n' >t.txt
 status "a text has no spans" 1 spans t.txt -o y.tks
@@ -106,6 +108,28 @@ post true true in-a-sequence
 same "in a sequence of processors" "[[0]]" "$(trimmed 'x a' '[1, 3]' 2>/dev/null)"
 post false false
 same "without trim_offsets" "[[1], [0]]" "$(trimmed 'x a' '[1, 3]')"
+same "an empty range has no token" "[[0]]" "$(trimmed 'x a' '[2, 2], [1, 1], [3, 3]')"
+# Added tokens that take in the white space beside them; of two that do, the first one has it.
+"$PYTHON" -c 'import json
+t, no = json.load(open("p.json")), {"single_word": False, "normalized": False, "lstrip": False, "rstrip": False}
+t["added_tokens"] = [{"id": 257 + i, "content": c, **no, "special": i < 2, **{k: True for k in flags}} for i, (c, flags) in enumerate(
+    [("<l>", ["lstrip"]), ("<r>", ["rstrip"]), ("<b>", ["lstrip", "rstrip"]), ("\n", ["lstrip", "rstrip"])])]
+json.dump(t, open("s.json", "w"))'
+stripped() { printf '{"text": "%s", "spans": [%s]}\n' "$@" | tokenize -q -t s.json --no-eos --special parse --spans-field spans | masks; }
+same "a token with the space before it" "[[1]]" "$(stripped 'x  <l> a' '[1, 2]')"
+same "or behind it" "[[1], [1, 2]]" "$(stripped 'x<r>  a' '[5, 6]' 'x<r>  a' '[5, 7]')"
+same "or on both sides" "[[2], [1]]" "$(stripped 'x<r> <b> a' '[5, 9]' 'x<r> <b> a' '[4, 5]')"
+same "special tokens that are text" "[[1, 2, 3], [2, 3]]" "$(printf '{"text": "x <b> a<l>", "spans": [[1, 8]]}\n{"text": "ab<l> ", "spans": [[2, 4]]}\n' |
+    tokenize -q -t s.json --no-eos --spans-field spans | masks)"
+same "none is left for a token of white space" '[97, 258, 98]' \
+    "$(printf 'a<r> \\n\\n b' | sed 's/.*/{"text": "&"}/' | tokenize -q -t s.json --no-eos --special parse |
+        inspect --records | json /dev/stdin 'd["tokens"]')"
+# A record of very many ranges: a search for each from the text's beginning would take minutes.
+"$PYTHON" -c 'import json
+n = 400000
+print(json.dumps({"text": "ab c " * n, "spans": [[5 * i, 5 * i + 3] for i in reversed(range(n))] + [[i, 2 * n - i] for i in range(n)]}))' >many.jsonl
+check "many ranges" timeout 60 "$BIN/tokenize" -q -t bytes --no-eos --spans-field spans -o many.tks many.jsonl
+same "are all marked" 1520000 "$(inspect --json many.tks | json /dev/stdin 'd["loss_tokens"]')"
 mkdir cache
 post true false
 for i in 1 2; do

@@ -219,14 +219,19 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
     return slu_xxh3_128_digest(&st);
 }
 
-/* Returns the hash of a sequence's own hash and its segments (STREAM.md section 7). */
-static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *seg,
-                                  uint64_t n_seg)
+/* Returns the hash of a sequence's own hash, its mask's (NULL: it has none, or all but
+ * padding is trained on) and its segments (STREAM.md section 7). */
+static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_u128 *mask,
+                                  const struct slu_seg *seg, uint64_t n_seg)
 {
-    uint8_t own[16];
+    uint8_t own[32];
     slu_put_le64(own, h.lo);
     slu_put_le64(own + 8, h.hi);
-    return slu_hash_segments(own, sizeof own, seg, n_seg);
+    if (mask) {
+        slu_put_le64(own + 16, mask->lo);
+        slu_put_le64(own + 24, mask->hi);
+    }
+    return slu_hash_segments(own, mask ? 32 : 16, seg, n_seg);
 }
 
 int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
@@ -266,22 +271,24 @@ void slu_batch_sum(struct slu_batch *b)
     for (size_t i = 0; i < b->n_seq; i++) {
         const struct slu_seq *q = &b->seq[i];
         const struct slu_seg *s = &b->seg[q->seg_off];
-        struct slu_u128 h = {0, 0}, trace;
+        const struct slu_count n = slu_seq_count(b, q);
+        struct slu_u128 h = {0, 0}, mask = {0, 0}, trace;
+        uint64_t padding = 0;
+        for (uint64_t k = 0; k < q->n_seg; k++)
+            padding += s[k].source == SLU_PADDING ? s[k].len_tok : 0;
         if (slu_batch_has_ids(b))
             h = slu_batch_hash(b, q->tok_off, q->len_tok);
-        t.checksum = slu_u128_add(t.checksum, h);
-        trace = trace_hash(h, s, q->n_seg);
-        t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
-        if (b->masks) {
-            h = slu_mask_hash(slu_batch_at(b, q->tok_off), q->len_tok, h);
-            t.mask_checksum = slu_u128_add(t.mask_checksum, h);
-            trace = slu_u128_add(trace, h);
-        }
+        if (b->masks)
+            mask = slu_mask_hash(slu_batch_at(b, q->tok_off), q->len_tok, h);
+        const bool masked = b->masks && n.loss_tokens < q->len_tok - padding;
+        trace = trace_hash(h, masked ? &mask : NULL, s, q->n_seg);
         b->order = slu_order_add(b->order, 1, trace);
-        slu_count_add(&t.n, slu_seq_count(b, q));
+        t.checksum = slu_u128_add(t.checksum, h);
+        t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
+        t.mask_checksum = slu_u128_add(t.mask_checksum, mask);
+        slu_count_add(&t.n, n);
         t.segments += q->n_seg;
-        for (uint64_t k = 0; k < q->n_seg; k++)
-            t.padding += s[k].source == SLU_PADDING ? s[k].len_tok : 0;
+        t.padding += padding;
     }
     b->sum = t;
     b->sum_valid = true;

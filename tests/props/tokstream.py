@@ -103,17 +103,20 @@ class Reader(Frames):
                 ids = q.tokens if q.tokens.typecode == "I" else array.array("I", q.tokens)
                 h = xxhash.xxh3_128_intdigest(struct.pack("<Q", q.length) + bytes_le(ids))
             t.checksum = (t.checksum + h) & MASK128
-            rows = array.array("Q")
-            for s in q.segments:
-                rows.extend((s.source, s.document, s.offset, s.length))
-            t.trace = (t.trace + xxhash.xxh3_128_intdigest(
-                struct.pack("<QQ", h & NONE64, h >> 64) + bytes_le(rows))) & MASK128
+            own = struct.pack("<QQ", h & NONE64, h >> 64)
+            prefix = own
             if q.mask is not None:
                 bits = bytearray((q.length + 7) // 8)
                 for i, v in enumerate(q.mask):
                     bits[i >> 3] |= v << (i & 7)
-                t.masks = (t.masks + xxhash.xxh3_128_intdigest(
-                    bytes(bits) + struct.pack("<QQ", h & NONE64, h >> 64))) & MASK128
+                m = xxhash.xxh3_128_intdigest(bytes(bits) + own)
+                t.masks = (t.masks + m) & MASK128
+                if sum(q.mask) < q.length - sum(s.length for s in q.segments if s.source == PADDING):
+                    prefix += struct.pack("<QQ", m & NONE64, m >> 64)
+            rows = array.array("Q")
+            for s in q.segments:
+                rows.extend((s.source, s.document, s.offset, s.length))
+            t.trace = (t.trace + xxhash.xxh3_128_intdigest(prefix + bytes_le(rows))) & MASK128
 
     def __iter__(self):
         first = True

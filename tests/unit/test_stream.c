@@ -239,7 +239,9 @@ static void compare_checksums(const struct shape *s)
     slu_batch_sum(&b);
     for (size_t i = 0; i < b.n_seq; i++) {
         const struct slu_seq *q = &b.seq[i];
-        uint8_t *k = malloc(8 + 4 * q->len_tok), *t = malloc(16 + 32 * q->n_seg);
+        uint8_t *k = malloc(8 + 4 * q->len_tok), *t = malloc(32 + 32 * q->n_seg);
+        size_t at = 16;
+        bool all = true;
         uint8_t *bit = calloc(q->len_tok / 8 + 17, 1);
         slu_put_le64(k, q->len_tok);
         for (uint64_t j = 0; j < q->len_tok; j++)
@@ -249,21 +251,28 @@ static void compare_checksums(const struct shape *s)
             unsigned is = trained_at(i, j) && !padding;
             bit[j / 8] = (uint8_t)(bit[j / 8] | is << j % 8);
             n_loss += is;
+            all = all && (is || padding);
         }
         struct slu_u128 h = slu_hash128(k, 8 + 4 * q->len_tok);
         slu_put_le64(t, h.lo);
         slu_put_le64(t + 8, h.hi);
+        memcpy(bit + (q->len_tok + 7) / 8, t, 16);
+        const struct slu_u128 m = slu_hash128(bit, (q->len_tok + 7) / 8 + 16);
+        if (s->masks)
+            mask = slu_u128_add(mask, m);
+        if (s->masks && !all) {
+            slu_put_le64(t + 16, m.lo);
+            slu_put_le64(t + 24, m.hi);
+            at = 32;
+        }
         for (uint64_t j = 0; j < q->n_seg; j++) {
             const struct slu_seg *g = &b.seg[q->seg_off + j];
             const uint64_t v[4] = {g->source, g->document, g->offset, g->len_tok};
-            for (int c = 0; c < 4; c++)
-                slu_put_le64(t + 16 + 32 * j + 8 * (uint64_t)c, v[c]);
+            for (int c = 0; c < 4; c++, at += 8)
+                slu_put_le64(t + at, v[c]);
         }
         sum = slu_u128_add(sum, h);
-        trace = slu_u128_add(trace, slu_hash128(t, 16 + 32 * q->n_seg));
-        memcpy(bit + (q->len_tok + 7) / 8, t, 16);
-        if (s->masks)
-            mask = slu_u128_add(mask, slu_hash128(bit, (q->len_tok + 7) / 8 + 16));
+        trace = slu_u128_add(trace, slu_hash128(t, at));
         free(bit);
         free(k);
         free(t);

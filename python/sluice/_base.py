@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import mmap
+import operator
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 else:  # sluice-chat, which takes the rest of this module, needs no NumPy
     Array = Any
+
+
+_COPY = "the set is incomplete: copy it again, or run shuffle again"
 
 
 class SluiceError(Exception):
@@ -46,12 +50,23 @@ def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:
     return out
 
 
+def whole(name: str, value: Any, least: int = 0) -> int:
+    """The value as an int; SluiceError if it is not a whole number of at least `least`."""
+    try:
+        n = operator.index(value)
+    except TypeError:
+        n = least - 1
+    if n < least or isinstance(value, bool):
+        raise SluiceError(f"{name} is {value!r}, and must be a whole number of at least {least}")
+    return n
+
+
 def wrong_size(path: str, size: int, n_byte: int) -> SluiceError:
     return SluiceError(f"{path}: has {size} bytes, and {n_byte} were written; copy or make the set again")
 
 
-def map_file(path: str, n_byte: int | None = None) -> Array:
-    """The file's bytes, mapped; SluiceError if it is not there or has not n_byte bytes."""
+def map_file(path: str, n_byte: int | None = None, cure: str = _COPY) -> Array:
+    """The file's bytes, mapped; SluiceError if it is not there (`cure` says what helps) or has not n_byte bytes."""
     import numpy as np
 
     try:
@@ -63,7 +78,7 @@ def map_file(path: str, n_byte: int | None = None) -> Array:
                 return np.zeros(0, np.uint8)
             return np.frombuffer(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     except FileNotFoundError as e:
-        raise SluiceError(f"{path}: is missing; the set is incomplete: copy it again, or run shuffle again") from e
+        raise SluiceError(f"{path}: is missing; {cure}") from e
     except OSError as e:
         raise SluiceError(f"{path}: cannot be read: {e.strerror}") from e
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections import deque
 from collections.abc import Iterator
-from functools import cached_property, partial
 from operator import getitem, index
 from pathlib import Path
 from typing import Any, SupportsIndex, overload
@@ -216,7 +214,8 @@ class ShardBucket(Bucket):
 class Set:
     """What sluice.open gives: buckets, by name (`D_8`), by length, or in order of length.
 
-    It can be pickled, and shared by threads and by processes that were forked.
+    It can be pickled, and shared by threads and by processes that were forked: nothing in it is locked. A
+    pickle has the path and the identity, and is refused where another set is at that path.
     """
 
     path: str
@@ -226,25 +225,23 @@ class Set:
     dtype: np.dtype[np.unsignedinteger]  #: of stored ids
     label_tokens: bool  #: sequences have one id more than their bucket's length
     masks: bool  #: it says of each token whether it is trained on
-    checksum: str | None  #: of the set's contents
+    checksum: str | None  #: of the set's contents, in any order
+    identity: str  #: of the set as it was written: contents, order and files
     eos_id: int | None
     pad_id: int | None
     vocab_size: int
 
-    def __init__(self, path: str, **options: Any) -> None:
-        self._arguments = (path, options)
-        self._lock = threading.Lock()
+    def __init__(self, path: str, index: str | None = None) -> None:
+        self.path, self._index = path, index
         self._streams: dict[str, StreamFile] = {}
+        self._by_key: dict[Any, Any] = {}
 
     def __reduce__(self) -> Any:
-        path, options = self._arguments
-        return partial(type(self), path, **options), ()
-
-    @cached_property
-    def _by_key(self) -> dict[Any, Bucket]:
-        return {k: b for b in self.buckets for k in (b.name, b.length) if k is not None}
+        return _again, (self.path, self._index, self.identity)
 
     def __getitem__(self, key: str | int) -> Any:
+        if not self._by_key:
+            self._by_key = {k: b for b in self.buckets for k in (b.name, b.length) if k is not None}
         try:
             return self._by_key[key]
         except KeyError:
@@ -276,11 +273,11 @@ class Set:
 class Stream(Set):
     """A stream file: one bucket, "stream", with the sequences as they come, of any length."""
 
-    def __init__(self, path: str, **options: Any) -> None:
-        super().__init__(path, **options)
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
         f = StreamFile(path)
         h = f.header
-        self.path, self.format, self.checksum = path, "stream", None
+        self.format, self.checksum, self.identity = "stream", None, f.identity
         self.report = {**vars(h), "sequences": len(f)}
         self.dtype = np.dtype(f"<u{h.token_bytes}")
         self.label_tokens, self.masks, self.vocab_size = h.label_tokens, h.masks, h.vocab_size
@@ -299,14 +296,13 @@ class Stream(Set):
 class ShardSet(Set):
     """A folder of shards that `shuffle` wrote."""
 
-    def __init__(self, path: str, **options: Any) -> None:
-        super().__init__(path, **options)
-        self.path = path
+    def __init__(self, path: str, index: str | None = None) -> None:
+        super().__init__(path, index)
         self._opened: deque[tuple[ShardBucket, int]] = deque()  # oldest first
         text = self._read("report.json")
         try:
             r = json.loads(text)
-            seal = str(r["xxh3_64"])
+            self.identity = str(r["xxh3_64"])
             manifest, t = r["manifest"], r["tokenizer"]
             self.report, self.format, self.label_tokens = r, r["format"], r["label_tokens"]
             self.checksum, self.vocab_size = r["checksum"], t["vocab_size"]
@@ -316,11 +312,11 @@ class ShardSet(Set):
             rows = sorted(r["buckets"], key=lambda b: int(b["length"]))
             if whole:
                 rows = [{**whole, "name": "documents", "length": None, "ids": 0, "sequences": r["sequences"]}]
-            check_hash(text[: text.rindex(b',\n  "xxh3_64"')], seal, f"{path}/report.json")
+            check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self.identity, f"{path}/report.json")
         except (ValueError, KeyError, TypeError) as e:
             raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
         self.masks = "mask_checksum" in self.report
-        self._shards = Shards(self.format, path, self.dtype, options.get("index"), seal)
+        self._shards = Shards(self.format, path, self.dtype, index, self.identity)
         if self.format not in FORMATS:
             raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
         lines = self._read("manifest.jsonl")
@@ -369,12 +365,11 @@ class ShardSet(Set):
     def _open_shard(self, bucket: ShardBucket, k: int) -> Rows:
         file, lengths = bucket._shards[k], bucket.n_ids or self._lengths(bucket, k)
         rows = self._shards.open(file, lengths)
-        with self._lock:
-            bucket._open[k] = rows
-            self._opened.append((bucket, k))
-            if len(self._opened) > _KEPT_SHARDS:
-                of, oldest = self._opened.popleft()
-                of._open.pop(oldest, None)
+        bucket._open[k] = rows
+        self._opened.append((bucket, k))  # each line is one operation, so threads need no lock
+        if len(self._opened) > _KEPT_SHARDS:
+            of, oldest = self._opened.popleft()
+            of._open.pop(oldest, None)
         return rows
 
     def _lengths(self, bucket: ShardBucket, k: int) -> Array:
@@ -388,9 +383,9 @@ class ShardSet(Set):
             file = f"segments/{name}.tks"
             size = next((m["bytes"] for m in reversed(self._files) if m["file"] == file), None)
             f = StreamFile(os.path.join(self.path, file), size)
-            if len(f) != len(self._by_key[name]):
+            if len(f) != len(self[name]):
                 raise SluiceError(
-                    f"{self.path}/{file}: has {len(f)} sequences, the shards {len(self._by_key[name])}; "
+                    f"{self.path}/{file}: has {len(f)} sequences, the shards {len(self[name])}; "
                     "copy or make the set again"
                 )
             if self.masks and not f.header.masks:
@@ -426,6 +421,17 @@ def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | Non
         raise _not_one(os.fspath(path))
     if verify:
         s.verify()
+    return s
+
+
+def _again(path: str, index: str | None, identity: str) -> Set:
+    """The set of a pickle."""
+    s = open(path, index=index)
+    if s.identity != identity:
+        raise SluiceError(
+            f"{path}: is another set ({s.identity}) than the one that was pickled ({identity}); put that one back, "
+            "or open the new one where it is used"
+        )
     return s
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Array, SluiceError, need
+from ._base import Array, SluiceError, need, whole
 from .dataset import Set, ShardBucket, ShardSet
 from .schedule import Schedule
 
@@ -60,7 +60,8 @@ class Batches:
             raise SluiceError(f"{where}: steps are taken from a set of shards: what sluice.open(FOLDER) gives")
         if not data.lengths and len(data):
             raise SluiceError(f"{data.path}: whole documents have no buckets; make a set without --documents for steps")
-        if not 0 <= rank < world:
+        rank, world = whole("rank", rank), whole("world", world, 1)
+        if rank >= world:
             raise SluiceError(f"rank {rank} of a world of {world}: ranks are 0 to world - 1")
         if layout not in ("padded", "varlen") or output not in ("numpy", "torch"):
             raise SluiceError(f"layout {layout!r} must be padded or varlen, output {output!r} numpy or torch")
@@ -70,10 +71,9 @@ class Batches:
             schedule = Schedule.draw(data, batch_tokens, curriculum, seed=seed, epochs=epochs, cycles=cycles)
         elif (curriculum, seed, epochs, cycles, batch_tokens) != ("natural", 0, 1, 1, None):
             raise SluiceError("a schedule has its own curriculum, seed, epochs, cycles, batch_tokens; leave these out")
-        elif isinstance(schedule, Schedule):
-            schedule.check_set(data)
-        else:
-            schedule = Schedule.read(os.fspath(schedule), data)
+        elif not isinstance(schedule, Schedule):
+            schedule = Schedule.read(os.fspath(schedule))
+        schedule.check_set(data)
         schedule.check_world(world)
         self.data, self.schedule, self.rank, self.world = data, schedule, rank, world
         self.layout, self.output = layout, output
@@ -108,7 +108,7 @@ class Batches:
 
     def __repr__(self) -> str:
         return (
-            f"<sluice batches {self.schedule.identity} of {self.data.checksum}: rank {self.rank} "
+            f"<sluice batches {self.schedule.identity} of {self.data.identity}: rank {self.rank} "
             f"of {self.world}, {self.layout}, {self.output}>"
         )
 
@@ -156,10 +156,11 @@ class Loader:
         self, data: Set, schedule: Any = None, *, prefetch: int = 4, threads: int = 2, **arguments: Any
     ) -> None:
         self.batches = Batches(data, schedule, **arguments)
-        self._ahead, self._threads = max(1, prefetch), threads
+        self._ahead, self._threads = max(1, whole("prefetch", prefetch)), whole("threads", threads)
         self._next = self.batches.first_step
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: deque[Future[dict[str, Any]]] = deque()
+        self._process = 0  # whose threads they are
 
     def __len__(self) -> int:
         """Steps that are left."""
@@ -172,6 +173,7 @@ class Loader:
         if self._next >= len(self.batches):
             self.close()
             raise StopIteration
+        self._forked()
         if not self._threads:
             batch = self.batches[self._next]
         else:
@@ -191,10 +193,16 @@ class Loader:
 
     def close(self) -> None:
         """Ends the threads; iterating starts new ones."""
+        self._forked()
         self._waiting.clear()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+    def _forked(self) -> None:
+        """In a process that was forked there are no threads, and what waits for them is left alone."""
+        if self._process != os.getpid():
+            self._process, self._pool, self._waiting = os.getpid(), None, deque()
 
     def state_dict(self) -> dict[str, Any]:
         """What load_state_dict goes on from: behind the last batch that was given out."""
@@ -207,12 +215,7 @@ class Loader:
 
 def state_at(batches: Batches, step: int) -> dict[str, Any]:
     """The state whose next step is `step`."""
-    return {
-        "sluice": _VERSION,
-        "schedule": batches.schedule.identity,
-        "set": batches.data.report["xxh3_64"],
-        "step": step,
-    }
+    return {"sluice": _VERSION, "schedule": batches.schedule.identity, "set": batches.data.identity, "step": step}
 
 
 def step_of(batches: Batches, state: dict[str, Any]) -> int:
@@ -224,13 +227,13 @@ def step_of(batches: Batches, state: dict[str, Any]) -> int:
             f"the state belongs to another schedule ({state.get('schedule')}) than {batches.schedule.where} "
             f"({batches.schedule.identity}); go on with the schedule and the set of the first run"
         )
-    if state.get("set") != batches.data.report["xxh3_64"]:
+    if state.get("set") != batches.data.identity:
         raise SluiceError(
             f"the state belongs to another set than {batches.data.path}, which may have another order; go "
             "on with the set of the first run"
         )
-    step = int(state.get("step", -1))
-    if not batches.first_step <= step <= len(batches):
+    step = whole("the state's step", state.get("step"))
+    if not batches.first_step <= step <= len(batches.schedule):
         raise SluiceError(
             f"the state's step {step} is not in {batches.schedule.where}, which begins with step {batches.first_step}"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import warnings
 from collections.abc import Iterator
 from shutil import which
 from subprocess import run
@@ -25,6 +26,11 @@ _MAGIC, _END = b"\xf5SLSCHD\n", b"SLSCHEND"
 _BLOCK = 65536
 _RECORD = np.dtype([("first", "<u8"), ("cycle", "<u4"), ("bucket", "<u4")])
 _KNOWN_FLAGS, _HAS_CHECKSUM = 0x1000F, 1 << 16
+_MAKE = "make it: schedule --trainer generic --batch-tokens N -o FILE SHARDS"
+_UNUSED = (  # why, in the order of the file's counts of what is dropped
+    "it has fewer sequences than a step takes", "its odds are 0", "it has less than one step for each cycle",
+    "another bucket has no step", "the training ends first",
+)  # fmt: skip
 
 
 class Step(NamedTuple):
@@ -44,6 +50,7 @@ class _Row(NamedTuple):
     per_step: int
     unit: int
     used: bool
+    unused: str  # why, where it is not
 
 
 class Schedule:
@@ -68,15 +75,17 @@ class Schedule:
             raise bad("is truncated, or not as long as its header says")
         zeroed = bytearray(m[:header].tobytes())
         want = struct.unpack_from("<Q", zeroed, 248)[0]
+        self._hash = f"{want:016x}"  # of the header: also of where the file begins
         zeroed[248:256] = bytes(8)
-        check_hash(bytes(zeroed), f"{want:016x}", f"{where}: header")
+        check_hash(bytes(zeroed), self._hash, f"{where}: header")
         table = m[end : end + 8 * n_block]
         check_hash(table, f"{struct.unpack_from('<Q', m.data, end + 8 * n_block)[0]:016x}", f"{where}: table")
         self.where, self._bytes = where, m
         self._rows, self._records = [], m[header:end].view(_RECORD)
         for i in range(n_bucket):
-            length, sequences, per_step, unit, _, _, used = struct.unpack_from("<7Q", m.data, 256 + 128 * i)
-            self._rows.append(_Row(length, sequences, per_step, unit, used > 0))
+            length, sequences, per_step, unit, _, _, used, *dropped = struct.unpack_from("<12Q", m.data, 256 + 128 * i)
+            why = _UNUSED[next((k for k in (1, 3, 2, 4) if dropped[k]), 0)]
+            self._rows.append(_Row(length, sequences, per_step, unit, used > 0, why))
         self._blocks, self._checked = table.view("<u8"), set[int]()
         low, high = struct.unpack_from("<2Q", m.data, 152)
         self.checksum = f"{high << 64 | low:032x}" if flags & _HAS_CHECKSUM else None  #: of the set's contents
@@ -88,7 +97,7 @@ class Schedule:
     def read(cls, path: str, data: Set | None = None) -> Schedule:
         """The schedule in a file; SluiceError if it is damaged, or made for another set than `data`."""
         path = os.path.abspath(path)
-        s = cls(path, map_file(path))
+        s = cls(path, map_file(path, cure=_MAKE))
         if data is not None:
             s.check_set(data)
         return s
@@ -103,18 +112,22 @@ class Schedule:
         program = which("schedule", path=where) or which("slu-schedule")
         if program is None:
             raise SluiceError(
-                "drawing steps needs sluice's program `schedule` in PATH; or make a file of steps where it is "
-                "(schedule --trainer generic --batch-tokens N -o FILE SHARDS), and give that as schedule"
+                "drawing steps needs sluice's program `schedule` in PATH; or make a file of steps where it is, "
+                f"and give that as schedule ({_MAKE})"
             )
         options["batch-tokens"] = batch_tokens
         arguments = ["--trainer=generic", f"--curriculum={curriculum}", *(f"--{k}={v}" for k, v in options.items())]
         r = run([program, "-q", *arguments, data.path], capture_output=True)
         if r.returncode:
             raise SluiceError(r.stderr.decode(errors="replace").strip() or f"{program} ended with {r.returncode}")
-        return cls(f"{data.path}: drawn", np.frombuffer(r.stdout, np.uint8))
+        return cls(f"drawn for {data.path}", np.frombuffer(r.stdout, np.uint8))
 
     def check_set(self, data: Set) -> None:
-        """Refuse a set that the schedule was not made for."""
+        """Refuse a set that the schedule was not made for; warn of buckets that no step takes.
+
+        A schedule has numbers of sequences: it is as good for a set of the same contents in another order,
+        and then takes other sequences. A state of one (Loader.state_dict) is refused by the other.
+        """
         mine = {r.length: r.sequences for r in self._rows if r.sequences}
         there = {b.length: len(b) for b in data if len(b)}
         other = any(there.get(length) != n for length, n in mine.items())  # it may leave buckets out
@@ -124,12 +137,23 @@ class Schedule:
                 f"(sequences by length {mine} and {there}, checksums {self.checksum} and {data.checksum}); "
                 f"make it again: schedule … {data.path}"
             )
+        rows = {r.length: r for r in self._rows}
+        left = []
+        for b in data:
+            row = rows.get(b.length)
+            if len(b) and not (row and row.used):
+                why = row.unused if row else "the schedule was made without it"
+                left.append(f"{b.name} ({len(b)} sequences; {why})")
+        if left:
+            warnings.warn(f"{self.where}: no step takes a sequence of {', '.join(left)}", stacklevel=1)
 
-    def __reduce__(self) -> Any:  # a file is mapped again
-        return (Schedule.read, (self.where,)) if os.path.isfile(self.where) else (Schedule, (self.where, self._bytes))
+    def __reduce__(self) -> Any:
+        if not os.path.isabs(self.where):  # drawn
+            return Schedule, (self.where, self._bytes)
+        return _again, (self.where, self._hash)
 
     def __len__(self) -> int:
-        return self.total_steps
+        return self.first_step + len(self._records)
 
     def __iter__(self) -> Iterator[Step]:
         return map(self.__getitem__, range(self.first_step, self.first_step + len(self._records)))
@@ -158,3 +182,11 @@ class Schedule:
                     f"{world} ranks cannot share; take a divisor of it as world, or a schedule whose "
                     f"--batch-tokens is a multiple of {world} times the longest bucket"
                 )
+
+
+def _again(path: str, hash: str) -> Schedule:
+    """The schedule of a pickle."""
+    s = Schedule.read(path)
+    if s._hash != hash:
+        raise SluiceError(f"{path}: is another schedule than the one that was pickled; put that one back")
+    return s

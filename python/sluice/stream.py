@@ -3,12 +3,11 @@ the `segments` folder of a set, which says where every token of the shards came 
 
 from __future__ import annotations
 
+import hashlib
 import struct
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +51,10 @@ class Header:
     pad_id: int | None
     fingerprint: str
     buckets: list[int]
+
+    @property
+    def tokenizer(self) -> tuple[Any, ...]:
+        return self.fingerprint, self.vocab_size, self.eos_id, self.bos_id, self.pad_id
 
 
 class _Payload(NamedTuple):
@@ -110,14 +113,14 @@ class Segments:
     @property
     def sources(self) -> list[str | None]:
         """Names of the input files; None for padding."""
-        names = self.stream.source_names
+        names = self.stream.names(b"SRCS")
         rows = zip(self.member.tolist(), self.source.tolist())
         return [None if s == PADDING else names[m].get(s) for m, s in rows]
 
     @property
     def domains(self) -> list[str | None]:
         """Domains, None where there is none."""
-        names = self.stream.domain_names
+        names = self.stream.names(b"DOMS")
         return [None if d < 0 else names[m][d] for m, d in zip(self.member.tolist(), self.domain.tolist())]
 
     @property
@@ -131,14 +134,14 @@ class StreamFile:
     """A stream in a file: sequences by their number, segments and (where it has them) ids.
 
     Opening walks the frames' headers; a frame's contents are read, checked and kept when a sequence
-    of it is asked for. Threads may share one.
+    of it is asked for. Threads may share one, and it has no lock that a fork could leave shut in the child.
     """
 
     def __init__(self, path: str, n_byte: int | None = None) -> None:
         self.path = path
         self._map = map_file(path, n_byte)
-        self._kept: OrderedDict[int, _Columns] = OrderedDict()
-        self._lock = threading.Lock()
+        self._columns = lru_cache(_KEPT_FRAMES)(self._decode)
+        self.names = lru_cache(None)(self._read_names)  #: by ordinal, for each member: SRCS of files, DOMS of domains
         self.headers: list[Header] = []
         self._frames: list[_Frame] = []
         self._rest: list[_Payload] = []
@@ -161,6 +164,7 @@ class StreamFile:
     def _walk(self) -> None:
         data, at, n = self._map, 0, len(self._map)
         n_seq, number, started, ended, continues = 0, 0, False, False, False
+        seal = hashlib.sha256()
         while at < n or started or not n:
             if at + 64 > n:
                 raise self._bad(at, "the stream is truncated")
@@ -171,6 +175,7 @@ class StreamFile:
             check_hash(head[:56], f"{head_hash:016x}", f"{self.path}: byte {at}: frame header")
             if not started:
                 number, ended, continues = 0, False, False
+            seal.update(head)
             end = at + 64 + ((stored + 63) & ~63)
             if no != number or raw > _LIMIT or stored > _LIMIT or (kind == b"HEAD") != (not started):
                 raise self._bad(at, "a frame that cannot stand here")
@@ -181,7 +186,7 @@ class StreamFile:
             if kind != b"DATA":
                 self._rest.append(payload._replace(flags=0))
             if kind == b"HEAD":
-                self._head(self._payload(payload))
+                self._head(at, self._payload(payload))
             elif kind == b"DATA":
                 self._frames.append(_Frame(payload, n_seq, aux, continues, len(self.headers) - 1))
                 n_seq += aux
@@ -198,6 +203,7 @@ class StreamFile:
                 raise self._bad(at, f"unknown frame {kind!r}")
             at = end
         self._n_seq = n_seq
+        self.identity = seal.hexdigest()[:32]  #: of the frames' headers, which have the hashes of their contents
 
     def _payload(self, p: _Payload) -> Array:
         body = self._map[p.at : p.at + ((p.stored + 63) & ~63)]
@@ -214,7 +220,7 @@ class StreamFile:
         for k in range(len(self._frames)):
             self._decode(k)
 
-    def _head(self, p: Array) -> None:
+    def _head(self, at: int, p: Array) -> None:
         b = p.tobytes()
         major, _, tok, flags, vocab, eos, bos, pad, finger, n_bucket = struct.unpack_from("<IIIIQQQQ16sQ", b)
         if major != 1 or flags & ~_FLAGS or tok not in (2, 4) or n_bucket > 64:
@@ -223,20 +229,17 @@ class StreamFile:
         buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
         labels, tokens, masks = bool(flags & _LABELS), not flags & _NO_TOKENS, bool(flags & _MASKS)
         extras = flags // _EXTRA & ((1 << _N_EXTRA) - 1)
-        self.headers.append(Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, finger.hex(), buckets))
-
-    def _columns(self, k: int) -> _Columns:
-        with self._lock:
-            c = self._kept.get(k)
-            if c is not None:
-                self._kept.move_to_end(k)
-                return c
-        c = self._decode(k)
-        with self._lock:
-            self._kept[k] = c
-            while len(self._kept) > _KEPT_FRAMES:
-                self._kept.popitem(last=False)
-        return c
+        h = Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, finger.hex(), buckets)
+        before = self.headers[0] if self.headers else h
+        if h.tokenizer != before.tokenizer:
+            raise self._bad(
+                at,
+                f"a stream of another tokenizer (fingerprint {h.fingerprint}) than the one before it "
+                f"({before.fingerprint}); streams of different tokenizers cannot be joined",
+            )
+        if replace(h, masks=before.masks) != before:
+            raise self._bad(at, "a stream with other bucket lengths, label tokens or columns than the one before it")
+        self.headers.append(h)
 
     def _decode(self, k: int) -> _Columns:
         f = self._frames[k]
@@ -291,16 +294,6 @@ class StreamFile:
                 out[member][ordinal] = p[i + 12 : i + 12 + size].decode("utf-8", "surrogateescape")
                 i += 12 + size
         return out
-
-    @cached_property
-    def source_names(self) -> list[dict[int, str]]:
-        """Names of the input files by ordinal, for each member of the file."""
-        return self._read_names(b"SRCS")
-
-    @cached_property
-    def domain_names(self) -> list[dict[int, str]]:
-        """Names of the domains by number, for each member of the file."""
-        return self._read_names(b"DOMS")
 
     # ---- sequences ------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._base import SluiceError, need
+from ._base import SluiceError, need, whole
 from .dataset import Set
 from .loader import Batches, state_at, step_of
 
@@ -80,10 +80,12 @@ class _Steps:
         return {**state_at(self._batches, self._next), "worker": self._worker}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["worker"] != self._worker:
+        if not isinstance(state, dict) or state.get("worker") != self._worker:
+            worker = state.get("worker") if isinstance(state, dict) else None
             raise SluiceError(
-                "a state of worker {} of {} in worker {} of {}; ".format(*state["worker"], *self._worker)
-                + "dataset.state_after(batch) gives one for any number of workers"
+                f"a state of worker {worker} (number, of how many) in worker {self._worker}; "
+                "dataset.state_after(batch) gives one for any number of workers"
             )
-        step_of(self._batches, {**state, "step": min(state["step"], len(self._batches))})  # may lie behind the end
-        self._next = state["step"]
+        step = whole("the state's step", state.get("step"))
+        step_of(self._batches, {**state, "step": min(step, len(self._batches))})  # may lie behind the end
+        self._next = step

@@ -7,12 +7,14 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -179,6 +181,29 @@ def refused(*words: str) -> Iterator[None]:
         assert not missing, f"{e} does not say {missing}"
         return
     raise AssertionError(f"was not refused: {words}")
+
+
+def fork(what: Callable[[], Any]) -> None:
+    """Does it in a process that is forked; an error if that does not end."""
+    with warnings.catch_warnings():  # threads, of which Python 3.12 warns
+        warnings.simplefilter("ignore")
+        pid = os.fork()
+    if not pid:
+        try:
+            what()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    begin = time.monotonic()
+    while time.monotonic() < begin + 30:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            assert status == 0, status
+            return
+        time.sleep(0.001)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    raise AssertionError("a child hangs")
 
 
 def needs(*modules: str) -> None:

@@ -7,8 +7,11 @@ import json
 import os
 import pickle
 import random
+import shutil
 import time
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, zip_longest
 from types import SimpleNamespace
@@ -217,6 +220,134 @@ def test_wrong_schedules() -> None:
     run("shuffle", "-q", "--seed=9", "--format=olmo", "-o", other, common.pieces(False))
     with refused("another set"):
         sluice.Loader(sluice.open(other), file).load_state_dict(sluice.Loader(data, file).state_dict())
+
+
+def test_left_out() -> None:
+    """Buckets that no step takes are warned of, with their sequences and why; and nothing else is."""
+    needs("xxhash")
+    where, data = shards("olmo"), sluice.open(shards("olmo"))
+    small = next(b for b in data if len(b) < (1 << 14) // b.length)
+    curricula = {"0,3,1,1,1": (f"{data[16].name} ({len(data[16])} sequences; its odds are 0)",)}
+    for curriculum, words in curricula.items():
+        with warned(*words):
+            sluice.Loader(data, batch_tokens=1024, curriculum=curriculum)
+    file, _ = schedule("olmo", 500, 1 << 14)
+    for how in (lambda: sluice.Loader(data, file), lambda: sluice.Loader(data, batch_tokens=1 << 14)):
+        with warned(f"{small.name} ({len(small)} sequences; it has fewer sequences than a step takes)"):
+            loader = how()
+        assert small.length not in {b["bucket"] for b in loader}
+    run("schedule", "-q", "--trainer=generic", "--batch-tokens=1024", "--tokens=1024", "-o", path("short.sched"), where)
+    with warned("the training ends first"):
+        sluice.Loader(data, path("short.sched"))
+    where = shards("wds.json.gz")
+    one = f"{where}/D_5/manifest.jsonl"
+    run("schedule", "-q", "--trainer=generic", "--batch-tokens=1024", "-o", path("one.sched"), one)
+    with warned("D_7 (", "the schedule was made without it"):
+        batches = sluice.Batches(sluice.open(where), path("one.sched"))
+    with warned():
+        pickle.loads(pickle.dumps(batches))  # each worker would say it again
+        sluice.Loader(data, schedule("olmo")[0])
+
+
+@contextmanager
+def warned(*words: str) -> Iterator[None]:
+    """One warning is given, which has all of the words; without words none is."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        yield
+    texts = [str(w.message) for w in seen]
+    assert len(texts) == bool(words) and all(w in t for t in texts for w in words), (words, texts)
+
+
+def test_wrong_arguments() -> None:
+    needs("xxhash")
+    data, file = sluice.open(shards("olmo")), schedule("olmo")[0]
+    for wrong in ({"rank": "0"}, {"rank": -1}, {"rank": None}, {"rank": False}, {"world": 0}, {"world": 2.0},
+                  {"threads": -1}, {"threads": "2"}, {"threads": 1.5}, {"prefetch": -1}):  # fmt: skip
+        with refused(*(f"{k} is {v!r}, and must be a whole number" for k, v in wrong.items())):
+            sluice.Loader(data, file, **wrong)
+    assert next(sluice.Loader(data, file, rank=np.int64(1), world=np.uint8(2), threads=np.int32(1)))["step"] == 0
+    loader = sluice.Loader(data, file)
+    state = loader.state_dict()
+    for step in ("3", 3.0, None, True, -1, [3], {}):
+        with refused(f"the state's step is {step!r}"):
+            loader.load_state_dict({**state, "step": step})
+    with refused("is not in", "begins with step 0"):
+        loader.load_state_dict({**state, "step": len(loader.batches) + 1})
+    for not_one in (None, 3, [], {}, {**state, "sluice": 9}):
+        with refused("not what state_dict() of a sluice loader gave"):
+            loader.load_state_dict(not_one)
+    with refused("no such: is missing; make it: schedule --trainer generic"):
+        sluice.Loader(data, path("no such"))
+    needs("torch")
+    from sluice.torch import IterableDataset
+
+    dataset = IterableDataset(data, file)
+    for step in ("3", None, -1):
+        with refused(f"the state's step is {step!r}"):
+            dataset.load_state_dict({**state, "step": step})
+        with refused(f"the state's step is {step!r}"):
+            iter(dataset).load_state_dict({**state, "worker": [0, 1], "step": step})
+    for not_one in (None, state, {**state, "worker": [1, 2]}):
+        with refused("in worker [0, 1]"):
+            iter(dataset).load_state_dict(not_one)
+
+
+def test_replaced() -> None:
+    """Pickles and states of a path at which there is another schedule, or another set, are refused."""
+    needs("xxhash")
+    where, file = path("replaced"), path("replaced.sched")
+
+    def make(seed: int, *options: str) -> None:
+        shutil.rmtree(where, ignore_errors=True)
+        run("shuffle", "-q", f"--seed={seed}", "--format=olmo", "-o", where, common.pieces(False))
+        run("schedule", "-q", "--trainer=generic", "--batch-tokens=1024", *options, "-f", "-o", file, where)
+
+    make(1)
+    one = sluice.Batches(sluice.open(where), file)
+    alone, all_of_it, state = pickle.dumps(one.schedule), pickle.dumps(one), sluice.state_at(one, 5)
+    drawn = sluice.Schedule.draw(one.data, 1024)
+    steps, without_file = list(drawn), pickle.dumps(drawn)
+    assert pickle.loads(alone).identity == pickle.loads(all_of_it).schedule.identity == one.schedule.identity
+    for options in (["--seed=3"], ["--from-step=7"]):
+        make(1, *options)
+        for p in (alone, all_of_it):
+            with refused(file, "another schedule", "pickled"):
+                pickle.loads(p)
+    make(2)
+    with refused(where, "another set", "pickled"):
+        pickle.loads(all_of_it)
+    other = sluice.Batches(sluice.open(where), file)  # numbers of sequences: as good for another order
+    with refused("another set", where):
+        sluice.step_of(other, state)
+    assert repr(other) != repr(one)  # by which Grain knows its checkpoints
+    os.remove(file)
+    with refused(file, "is missing; make it: schedule"):
+        pickle.loads(alone)
+    assert list(pickle.loads(without_file)) == steps
+
+
+def test_forked_loader() -> None:
+    """A loader whose threads are at work goes on in a child, and here."""
+    needs("xxhash")
+    data, file = big()
+    want = [digest([b]) for b in sluice.Loader(data, file)]
+    loader = sluice.Loader(data, file)
+    for n in (0, 3, 5):
+        got = [digest([b]) for _, b in zip(range(n), loader)]
+        at = len(want) - len(loader)
+        assert got == want[at - n : at]
+
+        def rest(at: int = at) -> None:
+            assert [digest([b]) for b in loader] == want[at:]
+
+        def again(at: int = at) -> None:
+            loader.load_state_dict(loader.state_dict())
+            rest(at)
+
+        common.fork(rest)
+        common.fork(again)
+        common.fork(loader.close)
 
 
 def digest(batches: list[dict[str, Any]]) -> str:
@@ -436,6 +567,23 @@ def test_grain() -> None:
                 it.set_state(state)
                 seen += [digest([b]) for b in it]
                 assert seen == want, (world, rank, workers)
+    tail = path("tail.sched")  # of --from-step: from that step on
+    run("schedule", "-q", "--trainer=generic", f"--batch-tokens={TOKENS}", "--epochs=2", "--from-step=11",
+        "-o", tail, data.path)  # fmt: skip
+    source = Source(data, tail)
+    sampler = grain.samplers.SequentialSampler(len(source), grain.sharding.NoSharding())
+    want = [digest([b]) for b in sluice.Loader(data, file)]
+    assert len(source) == len(want) - 11 and [digest([b]) for b in source] == want[11:]
+    for workers in (0, 2):
+        loader = grain.DataLoader(data_source=source, sampler=sampler, worker_count=workers)
+        assert [digest([b]) for b in loader] == want[11:]
+    assert sluice.step_of(source, sluice.state_at(source, len(want))) == len(want)
+    for wrong in (-1, len(source)):
+        try:
+            source[wrong]
+        except IndexError:
+            continue
+        raise AssertionError(wrong)
     dataset = grain.MapDataset.source(Source(data, file)).to_iter_dataset()
     assert [digest([b]) for b in dataset] == [digest([b]) for b in sluice.Loader(data, file)]
 

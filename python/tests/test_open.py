@@ -6,9 +6,11 @@ import json
 import os
 import pickle
 import random
+import shutil
 import struct
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -199,6 +201,29 @@ def test_streams() -> None:
         at += 64 + (stored + 63 & ~63)
 
 
+def test_joined() -> None:
+    """Streams that sluice's programs refuse to join are refused here too."""
+    whole, other = (run("tokenize", "-q", *options, common.corpus(30)) for options in (["-t", "bytes"], []))
+    cut = {n: run("decompose", "-q", "--min=16", f"--max={n}", stdin=whole) for n in (64, 128)}
+    label = run("decompose", "-q", "--min=16", "--max=64", "--label-token", stdin=whole)
+    for a, b, words in (
+        (whole, other, ("another tokenizer", "cannot be joined")),
+        (cut[64], cut[128], ("other bucket lengths",)),
+        (cut[64], label, ("other bucket lengths",)),
+    ):
+        Path(path("joined.tks")).write_bytes(a + b)
+        with refused("joined.tks", f"byte {len(a)}", *words):
+            sluice.open(path("joined.tks"))
+        try:
+            run("inspect", stdin=a + b)
+        except RuntimeError:
+            continue
+        raise AssertionError("inspect joins them")
+    for good in (whole, cut[64], label):
+        Path(path("joined.tks")).write_bytes(good + good)
+        assert len(sluice.open(path("joined.tks"))["stream"]) > 0
+
+
 def test_incomplete() -> None:
     for gone, words in {
         "report.json": ("incomplete", "shuffle"),
@@ -357,6 +382,70 @@ def test_shared() -> None:
     except ValueError:
         return
     raise AssertionError("ids can be written")
+
+
+def test_replaced() -> None:
+    """A pickle is of the set, not of the path: another one there, of whatever contents or order, is refused."""
+    needs("xxhash")
+    where, stream = path("replaced"), path("replaced.tks")
+    command = ["shuffle", "-q", "--force", "--format=olmo", "-o", where, pieces(False)]
+    run(*command, "--seed=1")
+    shutil.copy(pieces(False), stream)
+    both = [sluice.open(where), sluice.open(stream)]
+    pickles = [pickle.dumps(x) for s in both for x in (s, s.buckets[0], s.buckets[0][3])]
+    assert [type(pickle.loads(p)).__name__ for p in pickles[:3]] == ["ShardSet", "ShardBucket", "Sequence"]
+    shutil.rmtree(where)
+    run(*command, "--seed=2")
+    shutil.copy(common.masked(False), stream)
+    assert sluice.open(where).checksum == both[0].checksum  # the same contents in another order
+    for p, name in zip(pickles, [where] * 3 + [stream] * 3):
+        with refused(name, "another set", "pickled"):
+            pickle.loads(p)
+    shutil.rmtree(where)
+    run(*command, "--seed=1")
+    assert np.array_equal(pickle.loads(pickles[2]).ids, both[0].buckets[0].ids(3))
+
+
+def test_forks() -> None:
+    """Children of a process whose threads read: nothing that a thread held when it was forked stops them."""
+    data = sluice.open(pieces(False, 3000))
+    stream, n, over = data["stream"], len(data["stream"]), threading.Event()
+    file = data._streams["stream"]
+
+    def read() -> None:
+        while not over.is_set():
+            for k in range(len(file._frames)):
+                file._columns(k)
+
+    every, threads = sys.getswitchinterval(), [threading.Thread(target=read) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for _ in range(2000 if os.environ.get("CHECK_FULL") else 50):
+            common.fork(lambda: [stream.ids(i) for i in range(0, n, n // 9)])
+    finally:
+        over.set()
+        sys.setswitchinterval(every)
+        for t in threads:
+            t.join()
+    # Names are read once, which takes long where there are many.
+    read_frame, begun = file._payload, threading.Event()
+
+    def slowly(p: Any) -> Any:
+        begun.set()
+        over.wait(1)
+        return read_frame(p)
+
+    over.clear()
+    file._payload = slowly  # type: ignore[method-assign]
+    asks = threading.Thread(target=lambda: stream[0].sources)
+    asks.start()
+    begun.wait()
+    file._payload = read_frame  # type: ignore[method-assign]
+    common.fork(lambda: stream[0].sources)
+    over.set()
+    asks.join()
 
 
 def test_modules() -> None:

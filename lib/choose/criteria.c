@@ -5,8 +5,10 @@
 #include <string.h>
 
 const char *const slu_why_name[SLU_N_WHY] = {
-    [SLU_WHY_DOMAIN] = "domain", [SLU_WHY_SOURCE] = "source", [SLU_WHY_IDS] = "ids",
-    [SLU_WHY_LENGTH] = "length", [SLU_WHY_SCORE] = "score",   [SLU_WHY_TOP] = "top",
+    [SLU_WHY_DOMAIN] = "domain",     [SLU_WHY_SOURCE] = "source",
+    [SLU_WHY_IDS_KEEP] = "ids-keep", [SLU_WHY_IDS_DROP] = "ids-drop",
+    [SLU_WHY_LENGTH] = "length",     [SLU_WHY_SCORE] = "score",
+    [SLU_WHY_TOP] = "top",
 };
 
 enum { UNKNOWN, IN, OUT };
@@ -140,7 +142,8 @@ static int ask_source(struct slu_criteria *c, const struct slu_batch *b,
 }
 
 static int ask_ids(struct slu_criteria *c, const struct slu_batch *b,
-                   const struct slu_seq *q, bool *in, struct slu_err *err)
+                   const struct slu_seq *q, bool *kept, bool *dropped,
+                   struct slu_err *err)
 {
     const struct slu_seg *s = first_of(b, q);
     int rc = s ? one_document(b, q, s, true, err) : SLU_OK;
@@ -148,8 +151,8 @@ static int ask_ids(struct slu_criteria *c, const struct slu_batch *b,
     if (rc)
         return rc;
     const void *id = s && s->id_len ? b->str.data + s->id_off : NULL;
-    *in = (!c->cfg->keep || (id && slu_idset_has(c->cfg->keep, id, s->id_len))) &&
-          (!c->cfg->drop || !id || !slu_idset_has(c->cfg->drop, id, s->id_len));
+    *kept = !c->cfg->keep || (id && slu_idset_has(c->cfg->keep, id, s->id_len));
+    *dropped = c->cfg->drop && id && slu_idset_has(c->cfg->drop, id, s->id_len);
     return SLU_OK;
 }
 
@@ -168,16 +171,17 @@ int slu_criteria_ask(struct slu_criteria *c, const struct slu_batch *b,
                      const struct slu_seq *q, enum slu_why *why, struct slu_err *err)
 {
     const struct slu_criteria_cfg *cfg = c->cfg;
-    bool domain = true, source = true, ids = true;
+    bool domain = true, source = true, kept = true, dropped = false;
     int rc = cfg->n_domain ? ask_domain(c, b, q, &domain, err) : SLU_OK;
 
     if (!rc && cfg->n_source)
         rc = ask_source(c, b, q, &source, err);
     if (!rc && (cfg->keep || cfg->drop))
-        rc = ask_ids(c, b, q, &ids, err);
-    *why = !domain                                                     ? SLU_WHY_DOMAIN
-           : !source                                                   ? SLU_WHY_SOURCE
-           : !ids                                                      ? SLU_WHY_IDS
+        rc = ask_ids(c, b, q, &kept, &dropped, err);
+    *why = !domain   ? SLU_WHY_DOMAIN
+           : !source ? SLU_WHY_SOURCE
+           : !kept   ? SLU_WHY_IDS_KEEP
+           : dropped ? SLU_WHY_IDS_DROP
            : q->len_tok < cfg->least_tok || q->len_tok > cfg->most_tok ? SLU_WHY_LENGTH
            : cfg->n_score && !score_is_in(c, b, q)                     ? SLU_WHY_SCORE
                                                                        : SLU_WHY_NOT;

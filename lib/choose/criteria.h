@@ -29,7 +29,8 @@ enum slu_why {
     SLU_WHY_NOT, /* the sequence is chosen */
     SLU_WHY_DOMAIN,
     SLU_WHY_SOURCE,
-    SLU_WHY_IDS,
+    SLU_WHY_IDS_KEEP,
+    SLU_WHY_IDS_DROP,
     SLU_WHY_LENGTH,
     SLU_WHY_SCORE,
     SLU_WHY_TOP, /* it is not among the top (choose.h) */

@@ -41,27 +41,27 @@ same "a step without stages" "- parts reads writes -" "$(choose --length 1.. --s
 says "no scores" 1 "no scores to choose by" choose --score '>1' plain.tks -o x.tks
 says "no scores to rank by" 1 "no scores to choose by" choose --top 1% plain.tks -o x.tks
 check "and no output" test ! -e x.tks
-says "a list that is not there" 1 "no.ids: " choose --ids no.ids t.tks -o x.tks
-says "a list that is a folder" 1 "$TMP: " choose --ids "$TMP" t.tks -o x.tks
-status "a list that is the output" 2 choose --ids t.tks plain.tks -o t.tks
+says "a list that is not there" 1 "no.ids: " choose --ids-keep no.ids t.tks -o x.tks
+says "a list that is a folder" 1 "$TMP: " choose --ids-keep "$TMP" t.tks -o x.tks
+status "a list that is the output" 2 choose --ids-keep t.tks plain.tks -o t.tks
 
 # ---- lists of ids ----
 
 seq 0 3 199 | sed 's/^/r/' >ids
-choose -q --ids ids t.tks -o in.tks
+choose -q --ids-keep ids t.tks -o in.tks
 choose -q --ids-drop ids t.tks -o out.tks
 same "ids in and out are all" "$(inspect --records t.tks | sort | sha)" "$(inspect --records in.tks out.tks | sort | sha)"
 same "as many as the list has" 67 "$(inspect --records in.tks | wc -l)"
-choose -q --ids ids plain.tks -o none.tks
+choose -q --ids-keep ids plain.tks -o none.tks
 empty "documents without an id are in no list" "$(inspect --records none.tks)"
 same "nor are they dropped by one" 200 "$(choose -q --ids-drop ids plain.tks | inspect --records - | wc -l)"
 tac ids | sed 's/$/\r/' >ids2
-same "the order of the list does not matter, nor does its name" "$(sha in.tks)" "$(choose -q --ids ids2 t.tks | sha)"
+same "the order of the list does not matter, nor does its name" "$(sha in.tks)" "$(choose -q --ids-keep ids2 t.tks | sha)"
 head -c 3000000 /dev/zero | tr '\0' a >long
-says "a line too long for an id" 1 "long: a line has more than" choose --ids long t.tks -o x.tks
+says "a line too long for an id" 1 "long: a line has more than" choose --ids-keep long t.tks -o x.tks
 seq 1 500000 >many
-says "more ids than memory" 1 "ids do not fit in memory; give more memory with -M" choose -M 32M --ids many t.tks -o x.tks
-status "with more memory" 0 choose -q -M 256M --ids many t.tks -o x.tks
+says "more ids than memory" 1 "ids do not fit in memory; give more memory with -M" choose -M 32M --ids-keep many t.tks -o x.tks
+status "with more memory" 0 choose -q -M 256M --ids-keep many t.tks -o x.tks
 
 # ---- pieces, packed sequences, masks ----
 
@@ -70,7 +70,7 @@ choose -q --length 8..8 d.tks -o eight.tks
 same "pieces by length" "$(inspect --records d.tks | grep -c '"length":8,')" "$(inspect --records eight.tks | grep -c .)"
 pack -q --length 64 --mix-domains d.tks -o p.tks
 says "packed sequences have no domain" 1 "of another domain; read documents or pieces" choose --domain a p.tks -o x.tks
-says "nor ids" 1 "of another id" choose --ids ids p.tks -o x.tks
+says "nor ids" 1 "of another id" choose --ids-keep ids p.tks -o x.tks
 says "nor the best of a domain" 1 "of another domain" choose --top 10% --per domain p.tks -o x.tks
 status "but a length" 0 choose --length 64.. p.tks -o x.tks
 status "and a score" 0 choose --score '>=1' --top 50% p.tks -o x.tks

@@ -30,7 +30,7 @@ OUTPUTS = {
 INPUTS = {
     "tokenize": ["--tokenizer", "--files-from", "--ids-keep", "--ids-drop", "--urls-drop"],
     "dedup": ["--against", "--work"],
-    "choose": ["--ids", "--ids-drop", "--partition", "--work"],
+    "choose": ["--ids-keep", "--ids-drop", "--partition", "--work"],
     "pack": ["--apply-plan", "--work"],
     "shuffle": ["--work"],
     "schedule": ["--olmo-cache"],
@@ -151,8 +151,8 @@ def kinds():
            None, ["dw/group.0-of-2", "dw/group.1-of-2", "dw/sign.1-of-2", "t0.tks"])
     yield ("another part's stream", ["dedup", "-q", "-f", "--work", "dw", "--stage", "filter", "--part", "0/2", "t{part}.tks"],
            None, ["t0.tks", "t1.tks"])
-    yield "a list of hosts", ["tokenize", "-q", "-t", "bytes", "--urls-drop", "ids", "a.jsonl"], None, ["ids", "a.jsonl"]
-    yield "a list of ids", ["choose", "-q", "--ids", "ids", "t.tks"], None, ["ids", "t.tks"]
+    yield "a list of hosts", ["tokenize", "-q", "-t", "bytes", "--urls-drop", "ids", "--url-field", "text", "a.jsonl"], None, ["ids", "a.jsonl"]
+    yield "a list of ids", ["choose", "-q", "--ids-keep", "ids", "t.tks"], None, ["ids", "t.tks"]
     for program, extra in ("decompose", []), ("choose", ["--length", "1.."]), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):
         base = [program, "-q"] + extra
         stream = "t.tks" if program in ("choose", "decompose") else "d.tks"

@@ -19,7 +19,7 @@ common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance 
         --no-eos --special --part --files-from --on-error --rejects --where --ids-keep --ids-drop --urls-drop --url-field
     options dedup $common --exact --pairs --near --bands --rows --ngram --threshold --unit --keep --domains --no-verify --band-cap --audit \
         --substring --cut --annotate --min-keep
-    options choose $common --domain --source --ids --ids-drop --length --score --top --by --unit --per --partition --stage --work
+    options choose $common --domain --source --ids-keep --ids-drop --length --score --top --by --unit --per --partition --stage --work
     options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
     options pack $common --length --method --long --fill --max-segments --mix-domains --plan
     options shuffle $common --format --documents --shard-size --shard-sequences --last

@@ -159,7 +159,11 @@ check "  and nothing is written" test ! -e no.tks
 seq 1 1200000 >many
 status "a list beyond -M" 1 tokenize -t bytes -M 32M --id-field id --ids-drop many -o x.tks u.jsonl
 check "  is told in one line" one_line err
-status "  more memory has room" 0 tokenize -t bytes -M 128M --id-field id --ids-drop many -o x.tks u.jsonl
+seq 1 300000 >less
+status "a list in half of a small -M would leave the rest too little" 1 tokenize -t bytes -M 32M --id-field id --ids-drop less -o x.tks u.jsonl
+status "  a short list fits" 0 tokenize -t bytes -M 32M --id-field id --ids-drop ids -o x.tks u.jsonl
+status "  from 64M on half of -M is theirs" 0 tokenize -t bytes -M 64M --id-field id --ids-drop less -o x.tks u.jsonl
+status "  more memory has room for the long one" 0 tokenize -t bytes -M 128M --id-field id --ids-drop many -o x.tks u.jsonl
 status "a text has no ids" 1 tokenize -t bytes --id-field id --ids-drop ids -o x.tks want.py
 
 # Errors: of the expression, by column; of a record, by its line.

@@ -83,15 +83,15 @@ def criteria(r, docs, folder):
         pattern = r.choice(["*web*", "code-?.jsonl,x", "*-[01].jsonl"])
         args += ["--source", pattern]
         tests.append(("source", lambda d: any(fnmatch.fnmatchcase(d.source, p) for p in pattern.split(","))))
-    for option in "--ids", "--ids-drop":
+    for option in "--ids-keep", "--ids-drop":
         if r.random() < 0.25:
             ids = {d.id for d in docs if d.id and r.random() < 0.5}
             path = folder + "/list"
             with open(path + option, "w") as f:
                 f.write("".join(x + r.choice(["\n", "\r\n", "\n\n"]) for x in sorted(ids)))
             args += [option, path + option]
-            keep = option == "--ids"
-            tests.append(("ids", lambda d, ids=ids, keep=keep: (d.id in ids) == keep))
+            keep = option == "--ids-keep"
+            tests.append((option[2:], lambda d, ids=ids, keep=keep: (d.id in ids) == keep))
     if r.random() < 0.5:
         least, most = r.choice([("", 40), (5, ""), (3, 30)])
         args += ["--length", "%s..%s" % (least, most)]

@@ -22,10 +22,10 @@ static const struct cli_opt options[] = {
     {"source", 0, CLI_CUSTOM, AT(source), "NAME[,NAME...]",
      "keep documents of these sources; names may have *, ? and [ ]", .result = true,
      .parse = choose_parse_source},
-    {"ids", 0, CLI_CUSTOM, AT(ids_id), "FILE",
+    {"ids-keep", 0, CLI_CUSTOM, AT(ids_keep.id), "FILE",
      "keep documents with the records' ids in FILE, one a line", .result = true,
-     .parse = choose_parse_ids},
-    {"ids-drop", 0, CLI_CUSTOM, AT(ids_drop_id), "FILE",
+     .parse = choose_parse_ids_keep},
+    {"ids-drop", 0, CLI_CUSTOM, AT(ids_drop.id), "FILE",
      "drop documents with the ids in FILE", .result = true,
      .parse = choose_parse_ids_drop},
     {"length", 0, CLI_CUSTOM, AT(length), "MIN..MAX",
@@ -73,7 +73,7 @@ struct job {
 static int check(const struct cli_ctx *ctx, struct slu_err *err)
 {
     static const char *const top_only[] = {"by", "unit", "per", NULL};
-    static const char *const criteria[] = {"domain",   "source",    "ids",
+    static const char *const criteria[] = {"domain",   "source",    "ids-keep",
                                            "ids-drop", "length",    "score",
                                            "top",      "partition", NULL};
     const struct choose_opts *o = ctx->opts;
@@ -86,7 +86,7 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
         any |= cli_given(ctx, criteria[i]);
     if (!any)
         return slu_fail(err, SLU_E_USAGE,
-                        "nothing to choose by; give --domain, --source, --ids, "
+                        "nothing to choose by; give --domain, --source, --ids-keep, "
                         "--ids-drop, --length, --score, --top or --partition");
     if (o->partition && (ctx->common.output || ctx->common.manifest))
         return slu_fail(err, SLU_E_USAGE,
@@ -129,11 +129,9 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     const struct choose_opts *o = ctx->opts;
     int rc = cli_flow_inputs(ctx, in, err);
 
-    if (!rc && o->ids)
-        rc = cli_inputs_add(in, o->ids, 0, UINT64_MAX, err);
-    if (!rc && o->ids_drop)
-        rc = cli_inputs_add(in, o->ids_drop, 0, UINT64_MAX, err);
-    return rc;
+    if (!rc)
+        rc = cli_list_input(&o->ids_keep, in, err);
+    return rc ? rc : cli_list_input(&o->ids_drop, in, err);
 }
 
 /* ---- a stream in, a stream out ---- */
@@ -181,26 +179,41 @@ static int words(void *ctx, struct slu_buf *t, struct slu_err *err)
     return rc;
 }
 
+/* Whether no sequence is chosen of n_seq, and *why: the criterion that dropped them all;
+ * SLU_WHY_NOT: several did. */
+static bool all_dropped(const struct slu_choose_result *r, uint64_t n_seq,
+                        enum slu_why *why)
+{
+    uint64_t dropped = 0;
+
+    *why = SLU_WHY_NOT;
+    for (int i = SLU_WHY_DOMAIN; i < SLU_N_WHY; i++) {
+        dropped += r->dropped[i].sequences;
+        if (r->dropped[i].sequences == n_seq)
+            *why = (enum slu_why)i;
+    }
+    return n_seq && dropped == n_seq;
+}
+
 /* Warns if no sequence is chosen: most likely a name is mistyped. Other parts of a job
  * may have some. */
 static void warn_of_none(const struct job *j, const struct slu_choose_result *r,
                          uint64_t n_seq)
 {
-    uint64_t dropped = 0;
-    const char *by = NULL; /* the reason, if there is one */
+    static const char *const look[SLU_N_WHY] = {
+        [SLU_WHY_DOMAIN] = "; inspect lists the stream's domains",
+        [SLU_WHY_SOURCE] = "; 'inspect --records' shows its sources",
+        [SLU_WHY_IDS_KEEP] = "; 'inspect --records' shows its ids",
+    };
+    enum slu_why why;
 
-    for (int why = SLU_WHY_DOMAIN; why < SLU_N_WHY; why++) {
-        dropped += r->dropped[why].sequences;
-        by = r->dropped[why].sequences == n_seq ? slu_why_name[why] : by;
-    }
-    if (!n_seq || dropped < n_seq || j->ctx->common.part.n)
+    if (j->ctx->common.part.n || !all_dropped(r, n_seq, &why))
         return;
-    cli_warn(j->ctx, "nothing is left: %s%s%s", by ? "all is dropped by --" : "each ",
-             by ? by : "sequence fails one of the criteria",
-             by && !strcmp(by, "domain")   ? "; inspect lists the stream's domains"
-             : by && !strcmp(by, "source") ? "; 'inspect --records' shows its sources"
-             : by && !strcmp(by, "ids")    ? "; 'inspect --records' shows its ids"
-                                           : "");
+    if (why == SLU_WHY_NOT)
+        cli_warn(j->ctx, "nothing is left: each sequence fails one of the criteria");
+    else
+        cli_warn(j->ctx, "nothing is left: all is dropped by --%s%s", slu_why_name[why],
+                 look[why] ? look[why] : "");
 }
 
 static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
@@ -222,7 +235,7 @@ static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
              : choose_partition_close(j->partition, err);
 }
 
-/* What is left of -M after the lists of ids and the batches in flight. */
+/* The part of -M for batches in flight; lists, the best and --partition have as much. */
 static uint64_t in_flight(const struct cli_ctx *ctx)
 {
     return ctx->common.memory / 4;
@@ -306,7 +319,7 @@ static bool prints(const void *opts)
 const struct slu_tool slu_tool = {
     .name = "choose",
     .synopsis = "[--domain NAME,...] [--source NAME,...] [--length MIN..MAX]\n"
-                "[--score COMPARISON,...] [--ids FILE] [--ids-drop FILE]\n"
+                "[--score COMPARISON,...] [--ids-keep FILE] [--ids-drop FILE]\n"
                 "[--top P%|N [--by score|length|hash] [--unit tokens|documents]\n"
                 " [--per domain]] [-o FILE | --partition DIR] [STREAM ...]\n"
                 "--top P%|N --stage rank|cut|filter --work DIR [--part I/N]\n"

@@ -6,6 +6,7 @@
 #include "lib/choose/choose.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_flow.h"
+#include "tools/cli/cli_list.h"
 
 /* Names in a list of an option, all in one block of memory. */
 struct choose_names {
@@ -16,9 +17,7 @@ struct choose_names {
 struct choose_opts {
     /* Values as they are given, which were checked when they were parsed. */
     const char *domain, *source, *length, *score, *top;
-    const char *ids, *ids_drop;       /* files */
-    const char *ids_id, *ids_drop_id; /* for the provenance: their contents */
-    char ids_hex[33], ids_drop_hex[33];
+    struct cli_list ids_keep, ids_drop;
     const char *partition; /* a folder; NULL: one stream */
     int unit, by, per;
     struct cli_flow_opts flow;
@@ -27,7 +26,6 @@ struct choose_opts {
 /* The criteria and the best that the options ask for. */
 struct choose_wanted {
     struct choose_names domain, source;
-    struct slu_idset *keep, *drop;
     struct slu_criteria_cfg criteria;
     struct slu_top top;
 };
@@ -38,7 +36,7 @@ int choose_parse_source(void *opts, const char *value, struct slu_err *err);
 int choose_parse_length(void *opts, const char *value, struct slu_err *err);
 int choose_parse_score(void *opts, const char *value, struct slu_err *err);
 int choose_parse_top(void *opts, const char *value, struct slu_err *err);
-int choose_parse_ids(void *opts, const char *value, struct slu_err *err);
+int choose_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
 int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 
 /* Reads the lists of ids, and fills w. Caller releases it, also after a failure. */

@@ -46,18 +46,16 @@ int choose_parse_source(void *opts, const char *value, struct slu_err *err)
                   : slu_fail(err, SLU_E_USAGE, "--source: expected NAME[,NAME...]");
 }
 
-int choose_parse_ids(void *opts, const char *value, struct slu_err *err)
+int choose_parse_ids_keep(void *opts, const char *value, struct slu_err *err)
 {
     (void)err;
-    ((struct choose_opts *)opts)->ids = value;
-    return SLU_OK;
+    return cli_list_parse(&((struct choose_opts *)opts)->ids_keep, value);
 }
 
 int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err)
 {
     (void)err;
-    ((struct choose_opts *)opts)->ids_drop = value;
-    return SLU_OK;
+    return cli_list_parse(&((struct choose_opts *)opts)->ids_drop, value);
 }
 
 /* ---- lengths ---- */
@@ -168,23 +166,10 @@ int choose_parse_top(void *opts, const char *value, struct slu_err *err)
 
 /* ---- all ---- */
 
-/* Reads a list of ids; its hash, which the provenance has, is that of the set. */
-static int read_ids(struct slu_idset **s, const char *path, uint64_t most_byte,
-                    char hex[33], const char **id, struct slu_err *err)
-{
-    int rc = path ? slu_idset_read(s, path, most_byte, err) : SLU_OK;
-
-    if (rc || !path)
-        return rc;
-    slu_u128_hex(slu_idset_sum(*s), hex);
-    *id = hex;
-    return SLU_OK;
-}
-
 int choose_want(struct choose_wanted *w, struct cli_ctx *ctx, struct slu_err *err)
 {
     struct choose_opts *o = ctx->opts;
-    const uint64_t most_byte = ctx->common.memory / 8;
+    uint64_t lists = ctx->common.memory / 4;
     struct slu_criteria_cfg *c = &w->criteria;
 
     *w = (struct choose_wanted){.criteria = {.most_tok = UINT64_MAX}};
@@ -192,16 +177,15 @@ int choose_want(struct choose_wanted *w, struct cli_ctx *ctx, struct slu_err *er
     if (!rc && o->source)
         rc = split(&w->source, o->source, err);
     if (!rc)
-        rc = read_ids(&w->keep, o->ids, most_byte, o->ids_hex, &o->ids_id, err);
+        rc = cli_list_read(&o->ids_keep, slu_idset_read, &lists, err);
     if (!rc)
-        rc = read_ids(&w->drop, o->ids_drop, most_byte, o->ids_drop_hex,
-                      &o->ids_drop_id, err);
+        rc = cli_list_read(&o->ids_drop, slu_idset_read, &lists, err);
     c->domain = (const char *const *)w->domain.name;
     c->n_domain = w->domain.n;
     c->source = (const char *const *)w->source.name;
     c->n_source = w->source.n;
-    c->keep = w->keep;
-    c->drop = w->drop;
+    c->keep = o->ids_keep.set;
+    c->drop = o->ids_drop.set;
     if (o->length)
         (void)length_range(o->length, &c->least_tok, &c->most_tok);
     if (o->score)
@@ -219,6 +203,4 @@ void choose_wanted_release(struct choose_wanted *w)
 {
     release_names(&w->domain);
     release_names(&w->source);
-    slu_idset_free(w->keep);
-    slu_idset_free(w->drop);
 }

@@ -6,101 +6,70 @@
 #include "lib/filter/urlset.h"
 #include "tools/tokenize/tokenize.h"
 
-/* The provenance has the hash of a list's set, which is known later, not its name. */
-static int parse_list(const char **file, const char **id, const char *value)
-{
-    *file = value;
-    *id = "";
-    return SLU_OK;
-}
-
 int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err)
 {
-    struct tokenize_opts *o = opts;
     (void)err;
-    return parse_list(&o->ids_keep, &o->ids_keep_id, value);
+    return cli_list_parse(&((struct tokenize_opts *)opts)->ids_keep, value);
 }
 
 int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err)
 {
-    struct tokenize_opts *o = opts;
     (void)err;
-    return parse_list(&o->ids_drop, &o->ids_drop_id, value);
+    return cli_list_parse(&((struct tokenize_opts *)opts)->ids_drop, value);
 }
 
 int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err)
 {
-    struct tokenize_opts *o = opts;
     (void)err;
-    return parse_list(&o->urls_drop, &o->urls_drop_id, value);
+    return cli_list_parse(&((struct tokenize_opts *)opts)->urls_drop, value);
 }
 
 int tokenize_filter_inputs(const struct tokenize_opts *o, struct cli_inputs *in,
                            struct slu_err *err)
 {
-    const char *const file[] = {o->ids_keep, o->ids_drop, o->urls_drop};
-    int rc = SLU_OK;
-    for (unsigned i = 0; i < 3 && !rc; i++)
-        if (file[i])
-            rc = cli_inputs_add(in, file[i], 0, UINT64_MAX, err);
-    return rc;
+    int rc = cli_list_input(&o->ids_keep, in, err);
+    if (!rc)
+        rc = cli_list_input(&o->ids_drop, in, err);
+    return rc ? rc : cli_list_input(&o->urls_drop, in, err);
 }
 
-typedef int read_fn(struct slu_idset **s, const char *path, uint64_t most_byte,
-                    struct slu_err *err);
-
-/* Reads a list, if there is one, into the memory that is left. */
-static int read_list(read_fn *read, struct slu_idset **s, const char *path,
-                     uint64_t *left_byte, char hex[33], const char **id,
-                     struct slu_err *err)
+/* The part of -M that lists may take; what they leave is for the rest, which works with
+ * little less than the least -M. */
+static uint64_t share_of_lists(uint64_t memory_byte)
 {
-    if (!path)
-        return SLU_OK;
-    int rc = read(s, path, *left_byte, err);
-    if (rc)
-        return rc;
-    *left_byte -= slu_idset_byte(*s);
-    slu_u128_hex(slu_idset_sum(*s), hex);
-    *id = hex;
-    return SLU_OK;
+    return memory_byte < UINT64_C(64) << 20 ? memory_byte / 16 : memory_byte / 2;
 }
 
 int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
                           struct slu_err *err)
 {
     struct tokenize_opts *o = ctx->opts;
-    const uint64_t all = ctx->common.memory, least = UINT64_C(32) << 20,
-                   lists = all / 2;
+    const uint64_t lists = share_of_lists(ctx->common.memory);
     uint64_t left = lists;
-    if ((o->ids_keep || o->ids_drop) && !o->field[SLU_FIELD_ID])
+    if ((o->ids_keep.file || o->ids_drop.file) && !o->field[SLU_FIELD_ID])
         return slu_fail(err, SLU_E_USAGE,
                         "--%s: needs --id-field, the field with the records' ids",
-                        o->ids_keep ? "ids-keep" : "ids-drop");
-    if (o->url_field && !o->urls_drop)
+                        o->ids_keep.file ? "ids-keep" : "ids-drop");
+    if (o->url_field && !o->urls_drop.file)
         return slu_fail(err, SLU_E_USAGE, "--url-field is for --urls-drop");
     int rc = o->where ? slu_expr_new(&o->where_expr, o->where, err) : SLU_OK;
     if (rc)
         return slu_err_at(err, "--where");
-    rc = read_list(slu_idset_read, &o->keep, o->ids_keep, &left, o->ids_keep_hex,
-                   &o->ids_keep_id, err);
+    rc = cli_list_read(&o->ids_keep, slu_idset_read, &left, err);
     if (!rc)
-        rc = read_list(slu_idset_read, &o->drop, o->ids_drop, &left, o->ids_drop_hex,
-                       &o->ids_drop_id, err);
+        rc = cli_list_read(&o->ids_drop, slu_idset_read, &left, err);
     if (!rc)
-        rc = read_list(slu_urlset_read, &o->urls, o->urls_drop, &left, o->urls_drop_hex,
-                       &o->urls_drop_id, err);
-    *memory_byte = all - (lists - left);
-    if (*memory_byte < least)
-        *memory_byte = least;
+        rc = cli_list_read(&o->urls_drop, slu_urlset_read, &left, err);
+    *memory_byte = ctx->common.memory - (lists - left);
     return rc;
 }
 
 void tokenize_release_filters(struct tokenize_opts *o)
 {
     slu_expr_free(o->where_expr);
-    slu_idset_free(o->keep);
-    slu_idset_free(o->drop);
-    slu_idset_free(o->urls);
+    cli_list_release(&o->ids_keep);
+    cli_list_release(&o->ids_drop);
+    cli_list_release(&o->urls_drop);
 }
 
 /* ---- reports ---- */
@@ -147,7 +116,7 @@ static bool field_at(const struct tokenize_opts *o, size_t i, struct filter_fiel
     if (i < n)
         *f = (struct filter_field){"--where", slu_expr_field(o->where_expr, i),
                                    slu_expr_expects_null(o->where_expr, i)};
-    else if (i == n && o->urls)
+    else if (i == n && o->urls_drop.set)
         *f = (struct filter_field){o->url_field ? "--url-field" : "--urls-drop",
                                    o->url_field ? o->url_field : "url", false};
     else
@@ -189,7 +158,7 @@ static void report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     struct slu_buf b = SLU_BUF_INIT;
     struct filter_field f;
     int rc = SLU_OK;
-    if (!o->where_expr && !o->keep && !o->drop && !o->urls)
+    if (!o->where_expr && !o->ids_keep.set && !o->ids_drop.set && !o->urls_drop.set)
         return;
     cli_stat_u64(ctx, "filtered", s->filtered);
     for (size_t i = 0; field_at(o, i, &f) && !rc; i++) {

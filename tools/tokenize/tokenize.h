@@ -9,6 +9,7 @@
 #include "lib/token/tokenizer.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_inputs.h"
+#include "tools/cli/cli_list.h"
 
 struct tokenize_opts {
     const char *tokenizer_name; /* for the provenance: the name of a built-in
@@ -23,13 +24,9 @@ struct tokenize_opts {
     const char *source, *source_name; /* --source as given; its name */
     size_t source_ordinal;
     const char *holdout_output, *rejects, *where;
-    const char *ids_keep, *ids_drop, *urls_drop; /* files */
-    /* For the provenance: the hashes of their sets. */
-    const char *ids_keep_id, *ids_drop_id, *urls_drop_id;
-    char ids_keep_hex[33], ids_drop_hex[33], urls_drop_hex[33];
+    struct cli_list ids_keep, ids_drop, urls_drop;
     const char *url_field;
     struct slu_expr *where_expr; /* compiled */
-    struct slu_idset *keep, *drop, *urls;
     double holdout, sample;
     uint64_t max_tokens;
     int format, special, on_error, on_missing;

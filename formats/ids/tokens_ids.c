@@ -42,17 +42,30 @@ static uint64_t load(const uint8_t *p, unsigned bytes)
                         : slu_le64(p);
 }
 
-/* Returns the largest of n unsigned integers at p, which may be unaligned. */
+/* Returns the largest of n unsigned integers at p, which may be unaligned: of each
+ * quarter, so that a maximum does not wait for the one before it. */
 #define LARGEST(NAME, T)                                                               \
     static uint64_t NAME(const uint8_t *p, uint64_t n)                                 \
     {                                                                                  \
-        T most = 0;                                                                    \
-        for (uint64_t i = 0; i < n; i++) {                                             \
-            T v;                                                                       \
-            memcpy(&v, p + i * sizeof v, sizeof v);                                    \
-            most = v > most ? v : most;                                                \
+        const uint64_t part = n / 4;                                                   \
+        T a = 0, b = 0, c = 0, d = 0, v[4];                                            \
+        for (uint64_t i = 0; i < part; i++) {                                          \
+            memcpy(&v[0], p + i * sizeof *v, sizeof *v);                               \
+            memcpy(&v[1], p + (part + i) * sizeof *v, sizeof *v);                      \
+            memcpy(&v[2], p + (2 * part + i) * sizeof *v, sizeof *v);                  \
+            memcpy(&v[3], p + (3 * part + i) * sizeof *v, sizeof *v);                  \
+            a = v[0] > a ? v[0] : a;                                                   \
+            b = v[1] > b ? v[1] : b;                                                   \
+            c = v[2] > c ? v[2] : c;                                                   \
+            d = v[3] > d ? v[3] : d;                                                   \
         }                                                                              \
-        return most;                                                                   \
+        for (uint64_t i = 4 * part; i < n; i++) {                                      \
+            memcpy(v, p + i * sizeof *v, sizeof *v);                                   \
+            a = v[0] > a ? v[0] : a;                                                   \
+        }                                                                              \
+        a = b > a ? b : a;                                                             \
+        c = d > c ? d : c;                                                             \
+        return c > a ? c : a;                                                          \
     }
 LARGEST(largest_8, uint8_t)
 LARGEST(largest_16, uint16_t)

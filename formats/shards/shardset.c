@@ -313,6 +313,8 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s)
 
 /* ---- sequences ---- */
 
+enum { BATCH_TOK = 1 << 16 };
+
 /* Reads the ids of the bucket's next sequence to s->ids, whose segments have n_tok; 0:
  * SLU_EOF is expected, after the last. */
 static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_err *err)
@@ -405,12 +407,13 @@ static void mark_first(struct slu_shardset *s, const struct slu_seq *q)
         id[at] |= row[at] & SLU_TRAINED;
 }
 
-/* Joins the tokens with the current segment rows. */
+/* Joins the tokens with the current segment rows; so many at a time that the next steps
+ * find the ids in the cache. */
 static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_shardset_bucket *k = &s->bucket[s->at];
-    for (size_t i = 0; i < s->rows.n_seq; i++) {
-        const struct slu_seq *q = &s->rows.seq[i];
+    while (s->row < s->rows.n_seq && slu_batch_weight(b) < BATCH_TOK) {
+        const struct slu_seq *q = &s->rows.seq[s->row++];
         int rc = next_ids(s, q->len_tok, err);
         if (rc == SLU_EOF)
             return slu_fail(err, SLU_E_FORMAT,
@@ -445,8 +448,10 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
     b->masks = s->masks;
     while (s->at < s->n_bucket) {
         int rc = s->segments ? SLU_OK : open_segments(s, s->at, err);
-        if (!rc)
+        if (!rc && s->row == s->rows.n_seq) {
+            s->row = 0;
             rc = slu_reader_next(s->segments, &s->rows, err);
+        }
         if (!rc)
             return join(s, b, err);
         if (rc != SLU_EOF)
@@ -489,6 +494,59 @@ int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
                         "says another; the set is damaged",
                         s->dir, got);
     return SLU_OK;
+}
+
+/* ---- what is known before ---- */
+
+/* Finds the longest document: one more pass over the segment rows. */
+static int longest(struct slu_shardset *s, uint64_t *n_tok, struct slu_err *err)
+{
+    int rc = s->segments || !s->n_bucket ? SLU_OK : open_segments(s, 0, err);
+
+    *n_tok = 0;
+    while (!rc && s->n_bucket) {
+        rc = slu_reader_next(s->segments, &s->rows, err);
+        for (size_t i = 0; !rc && i < s->rows.n_seq; i++)
+            if (s->rows.seq[i].len_tok > *n_tok)
+                *n_tok = s->rows.seq[i].len_tok;
+    }
+    return rc < 0 ? rc : SLU_OK;
+}
+
+static int promise(struct slu_shardset *s, bool close, struct slu_promise *p,
+                   struct slu_err *err)
+{
+    struct slu_json_value root = slu_json_root(s->report);
+    struct slu_buf text = SLU_BUF_INIT;
+    char path[PATH_MAX];
+    uint64_t sum[2];
+
+    if (!slu_shardset_get_u64(root, "sequences", &p->sum.n.sequences) ||
+        !slu_shardset_get_u64(root, "tokens", &p->sum.n.tokens) ||
+        !slu_shards_hex(root, "checksum", sum, 2))
+        return SLU_EOF;
+    p->sum.checksum = (struct slu_u128){sum[0], sum[1]};
+    p->longest = p->sum.n.tokens;
+    int rc = slu_shardset_path(s, path, err, "", "report.json", "");
+    if (!rc)
+        rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+    p->id = slu_hash128(text.data, text.len);
+    slu_buf_release(&text);
+    return rc || !close ? rc : longest(s, &p->longest, err);
+}
+
+int slu_shardset_promise(const char *dir, bool close, struct slu_promise *p,
+                         struct slu_err *err)
+{
+    struct slu_shardset *s;
+    int rc = slu_shardset_open(&s, dir, err);
+
+    *p = (struct slu_promise){0};
+    if (rc)
+        return rc;
+    rc = promise(s, close, p, err);
+    slu_shardset_free(s);
+    return rc;
 }
 
 int slu_shardset_buckets(struct slu_shardset *s, char **json, struct slu_err *err)

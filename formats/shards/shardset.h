@@ -13,7 +13,7 @@
 #define SLU_SHARDSET_H
 
 #include "formats/shards/shard.h"
-#include "lib/stream/stream.h"
+#include "lib/stream/stream_promise.h"
 
 SLU_BEGIN_DECLS
 
@@ -53,6 +53,9 @@ SLU_MUST_USE int slu_shardset_open(struct slu_shardset **s, const char *dir,
 /* Header of the set: buckets, label tokens, tokenizer. Borrowed. */
 const struct slu_header *slu_shardset_header(const struct slu_shardset *s);
 const char *slu_shardset_format(const struct slu_shardset *s);
+/* What the set in DIR says of its sequences: see slu_reader_promise. */
+SLU_MUST_USE int slu_shardset_promise(const char *dir, bool close,
+                                      struct slu_promise *p, struct slu_err *err);
 /* Names of the current bucket, valid until the next call of slu_shardset_next. */
 struct slu_names *slu_shardset_names(struct slu_shardset *s);
 /* Reads the next sequences, with tokens and segments; SLU_EOF at the end. */

@@ -44,6 +44,7 @@ struct slu_shardset {
     uint64_t n_here, n_expected;
     unsigned id_bytes; /* of an id that the layout gives */
     struct slu_batch rows;
+    size_t row; /* rows before this one are joined */
     struct slu_buf ids;
 };
 

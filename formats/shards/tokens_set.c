@@ -183,6 +183,23 @@ static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
     return slu_tokens_all_seen(&((const struct sets *)input)->given, seen, err);
 }
 
+static int promise(const void *input, bool close, struct slu_promise *p,
+                   struct slu_err *err)
+{
+    const struct sets *x = input;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < x->cfg.n_path && !rc; i++) {
+        struct slu_promise more;
+        rc = slu_shardset_promise(x->cfg.path[i], close, &more, err);
+        if (!rc)
+            slu_promise_add(p, &more);
+    }
+    p->bucketed = true;
+    p->by_bucket = x->cfg.n_path == 1;
+    return rc;
+}
+
 static uint64_t bytes(const void *input)
 {
     return ((const struct sets *)input)->n_byte;
@@ -298,6 +315,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     rc = slu_reader_over(r, &ops, x, &h, err);
     if (rc)
         return rc;
+    slu_reader_promises(*r, promise);
     x->names = slu_reader_names(*r);
     rc = read_first(x, err);
     if (rc) {

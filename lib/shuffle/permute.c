@@ -104,7 +104,7 @@ static int make(struct slu_permute *p, struct slu_err *err)
     uint64_t rows_byte = select ? cfg->budget_byte / 16 : 0;
     int rc = slu_permute_wait_new(p, err);
 
-    if (rc || slu_permute_waits(p))
+    if (rc || slu_permute_waits(p) || cfg->pass)
         return rc;
     p->sorter = cfg->sorter;
     if (p->sorter)
@@ -164,8 +164,9 @@ const struct slu_permute_result *slu_permute_result(struct slu_permute *p)
 
 /* ---- reading ---- */
 
-static void judge(struct slu_permute *p, const struct slu_batch *b,
-                  const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
+void slu_permute_judge(struct slu_permute *p, const struct slu_batch *b,
+                       const struct slu_seq *q, struct slu_judged *j,
+                       struct slu_mark *m)
 {
     const struct slu_seg *seg = &b->seg[q->seg_off];
     int bucket = slu_header_bucket_of(p->header, q->len_tok);
@@ -250,7 +251,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
-        judge(p, b, q, &j[i], marks ? &m[i] : NULL);
+        slu_permute_judge(p, b, q, &j[i], marks ? &m[i] : NULL);
         j[i].packed =
             j[i].verdict == TAKE && rec->len < p->packed_most && is_packed(p, b, q);
         if (j[i].packed)
@@ -308,7 +309,7 @@ static int take(struct slu_permute *p, const struct slu_batch *b,
     return rc;
 }
 
-static struct slu_count *left_out(struct slu_permute_result *r, uint32_t verdict)
+struct slu_count *slu_permute_left(struct slu_permute_result *r, uint32_t verdict)
 {
     return verdict == NO_BUCKET     ? &r->no_bucket
            : verdict == NOT_SAMPLED ? &r->not_sampled
@@ -355,7 +356,7 @@ static int emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
                                         : take(p, b, q, &j[i], &m[i], err);
         } else if (!p->second || p->planned) {
             struct slu_count n = slu_seq_count(b, q);
-            slu_count_add(left_out(r, j[i].verdict), n);
+            slu_count_add(slu_permute_left(r, j[i].verdict), n);
             if (j[i].verdict == NO_SOURCE)
                 slu_count_add(&r->taken, n);
             r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
@@ -578,6 +579,8 @@ int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
 {
     struct slu_arena *loan;
 
+    if (p->cfg.pass)
+        return slu_permute_passed(p, b, err);
     slu_batch_clear(b);
     int rc = borrow(p, &p->fetched, &loan, b, n_tok, err);
     return rc || !loan ? rc : slu_permute_open_loan(p, &p->fetched, loan, b, err);

@@ -16,6 +16,9 @@
  * within each bucket; with max_tokens it takes the same sequences as the order without
  * by_bucket (select.h).
  *
+ * That order needs no sorter where the caller takes buckets as they come
+ * (slu_permute_pass).
+ *
  * The order may also be by score (slu_seq_score), ties by the hash; or in bands: N
  * bands of equal tokens, from low to high scores, each in the order of the hash.
  * select.h finds where bands end, so bands need all sequences before the first is
@@ -59,6 +62,7 @@ struct slu_permute_cfg {
     uint64_t max_tokens; /* stop before exceeding it; UINT64_MAX: never */
     bool buckets_only;   /* take only sequences with a bucket's length */
     bool by_bucket;      /* shortest bucket first; requires buckets_only */
+    bool pass;           /* see slu_permute_pass */
     enum slu_order order;
     unsigned n_band; /* SLU_ORDER_BANDS: at most SLU_MAX_BANDS */
 
@@ -99,6 +103,13 @@ SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
                                   unsigned n_slots, struct slu_sum *total,
                                   void (*progress)(void *ctx, uint64_t n_tok),
                                   void *ctx, struct slu_err *err);
+/* Instead of slu_permute_read, with cfg.pass and SLU_ORDER_KEEP: slu_permute_next reads
+ * r as it goes, and no sorter holds the sequences. The buckets come as they come, what
+ * by_bucket says notwithstanding. When it returns SLU_EOF, r has been read to its end
+ * and *total is set. The pointers are borrowed until then. */
+void slu_permute_pass(struct slu_permute *p, struct slu_reader *r,
+                      struct slu_sum *total,
+                      void (*progress)(void *ctx, uint64_t n_tok), void *ctx);
 /* Replaces b's contents by the next sequences, about n_tok tokens and at least one
  * sequence. SLU_EOF at the end. */
 SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,

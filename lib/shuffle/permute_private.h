@@ -52,6 +52,9 @@ struct slu_permute {
                 struct slu_u128 hash);
     void *put_ctx;
 
+    struct slu_reader *input; /* slu_permute_pass: NULL at its end */
+    struct slu_sum *total;
+
     /* While reading: */
     const struct slu_header *header;
     uint64_t packed_byte; /* only smaller sequences are packed early */
@@ -101,6 +104,15 @@ struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t rep
 /* Returns a key in the order of scores, ties by key. */
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
                                       bool descending);
+/* Decides on a sequence. m: NULL, or its mark, to be set. */
+void slu_permute_judge(struct slu_permute *p, const struct slu_batch *b,
+                       const struct slu_seq *q, struct slu_judged *j,
+                       struct slu_mark *m);
+/* Where sequences are counted that are left out for this reason. */
+struct slu_count *slu_permute_left(struct slu_permute_result *r, uint32_t verdict);
+/* slu_permute_next of an order that passes. */
+SLU_MUST_USE int slu_permute_passed(struct slu_permute *p, struct slu_batch *b,
+                                    struct slu_err *err);
 /* Puts sequence q of b into the sorter, as repeat `repeat`. m: its mark, or NULL. */
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
                                  const struct slu_seq *q, const struct slu_judged *j,

@@ -7,6 +7,7 @@
 #include "lib/base/map.h"
 #include "lib/base/xxh3.h"
 #include "stream_private.h"
+#include "stream_promise.h"
 
 #define SLU_MAX_NAME   65536 /* bytes of a name (STREAM.md section 10) */
 #define SLU_ENDS_BYTES 128
@@ -33,6 +34,7 @@ struct slu_reader {
      * and n_batch. */
     const struct slu_input_ops *ops;
     void *input;
+    slu_promise_fn *promise; /* or NULL */
     struct slu_sum over_seen;
     struct slu_pipe *pipe;        /* slu_reader_use_pipe */
     uint64_t tok_byte, room_byte; /* slu_reader_expect */

@@ -19,13 +19,15 @@ static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
     return SLU_OK;
 }
 
-/* Hashes the headers of all frames; they must be adjacent, one of them at `ends`. */
-static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
+/* Hashes the headers of all frames; they must be adjacent, one of them at `ends`. A
+ * sequence has one frame, or several that say that it goes on. */
+static int digest(struct slu_stream_tail *t, int fd, uint64_t ends, uint64_t n_byte,
                   struct slu_err *err)
 {
     struct slu_hasher *h = NULL;
     uint8_t raw[SLU_FRAME_HEADER];
     bool met = false;
+    uint64_t run_byte = 0;
     int rc = slu_hasher_new(&h, err);
     for (uint64_t off = 0; off < n_byte && !rc;) {
         struct slu_frame f = {0};
@@ -36,6 +38,11 @@ static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
             rc = SLU_EOF;
         if (!rc)
             slu_hasher_add(h, raw, sizeof raw);
+        if (!rc && f.type == SLU_DATA) {
+            run_byte += f.raw_byte;
+            t->longest_byte = run_byte > t->longest_byte ? run_byte : t->longest_byte;
+            run_byte = f.flags & SLU_FLAG_SEQ_CONTINUES ? run_byte : 0;
+        }
         off += slu_frame_span(&f);
         if (!rc && off > n_byte)
             rc = SLU_EOF;
@@ -43,7 +50,7 @@ static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
     if (!rc && !met)
         rc = SLU_EOF;
     if (!rc)
-        *sum = slu_hasher_end(h);
+        t->digest = slu_hasher_end(h);
     slu_hasher_free(h);
     return rc;
 }
@@ -77,6 +84,9 @@ int slu_stream_tail_read(struct slu_stream_tail *t, int fd, uint64_t n_byte,
         rc = SLU_EOF;
     if (rc)
         return rc;
+    t->n_seq = slu_le64(ends);
+    t->n_tok = slu_le64(ends + 16);
+    t->longest_byte = 0;
     t->checksum = (struct slu_u128){slu_le64(ends + 48), slu_le64(ends + 56)};
-    return digest(&t->digest, fd, at, n_byte, err);
+    return digest(t, fd, at, n_byte, err);
 }

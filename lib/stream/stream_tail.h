@@ -13,7 +13,9 @@
 #include "lib/base/hash.h"
 
 struct slu_stream_tail {
-    struct slu_u128 checksum; /* of the sequences, from the end frame */
+    uint64_t n_seq, n_tok;    /* from the end frame, as */
+    struct slu_u128 checksum; /* that of the sequences */
+    uint64_t longest_byte;    /* no sequence has more bytes of ids */
     struct slu_u128 digest;   /* XXH3-128 of all frames' headers */
 };
 

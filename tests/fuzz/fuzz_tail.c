@@ -65,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     must(rc == SLU_OK || rc == SLU_EOF || err.msg[0]);
     if (!rc)
         must(slu_stream_tail_read(&again, fd, n - 1, &err) == SLU_OK &&
+             t.n_tok == again.n_tok && t.longest_byte == again.longest_byte &&
              !slu_u128_cmp(t.checksum, again.checksum) &&
              !slu_u128_cmp(t.digest, again.digest));
     close(fd);

@@ -240,7 +240,7 @@ static int work_foot(struct slu_u128 *sum, int fd, uint64_t n_byte, struct slu_e
 
 int cli_input_sign(struct cli_input *i, struct slu_err *err)
 {
-    struct slu_stream_tail tail = {{0, 0}, {0, 0}};
+    struct slu_stream_tail tail = {0};
     if (!i->regular || i->kind)
         return SLU_OK;
     uint64_t to = i->to < i->n_byte ? i->to : i->n_byte;

@@ -140,6 +140,38 @@ int shuffle_shards_longest(const struct job *j, uint64_t n_tok, struct slu_err *
     return rc ? rc : slu_shards_check_longest(&cfg, n_tok, err);
 }
 
+/* Whether the input's promise is enough. */
+static bool is_enough(const struct job *j)
+{
+    const struct shuffle_shards_opts *o = &((const struct opts *)j->ctx->opts)->shards;
+    const struct slu_promise *p = &j->promise;
+    const struct slu_shard_format *f = NULL;
+
+    if (o->documents)
+        return !shuffle_shards_longest(j, p->longest, NULL);
+    /* Shards that are built, or may be dropped, wait in memory: of one bucket. */
+    return p->bucketed &&
+           !slu_shard_format_find(&f, slu_shard_format_names[o->format], NULL) &&
+           (p->by_bucket || (!f->build && !o->last));
+}
+
+int shuffle_shards_passes(struct job *j, struct slu_err *err)
+{
+    const struct opts *o = j->ctx->opts;
+    int rc = SLU_OK;
+
+    /* A set is replaced only when all of the input was read. */
+    if (o->shards.format < 0 || o->shards.replace_set || o->order != SLU_ORDER_KEEP ||
+        o->mix.mix || o->mix.schedule)
+        return SLU_OK;
+    for (int close = 0; close < 2 && !rc && !j->pass; close++) {
+        rc = slu_reader_promise(j->reader, close, &j->promise, err);
+        j->pass = !rc && is_enough(j);
+    }
+    j->input_id = j->pass ? j->promise.id : j->input_id;
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
 int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                         struct slu_err *err)
 {
@@ -160,7 +192,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .zstd_level = ctx->common.zstd_level,
                                  .seed = ctx->common.seed,
                                  .memory_byte = memory_byte + SLACK_BYTE,
-                                 .by_bucket = true,
+                                 .by_bucket = !j->pass || j->promise.by_bucket,
                                  .parts = parts,
                                  .compress_set = o->compress != NULL,
                                  .compress_level = o->compress_level,
@@ -215,13 +247,19 @@ int shuffle_shards_tails(const struct cli_ctx *ctx, const struct slu_count *n,
 int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
-    int rc = shuffle_shards_tails(j->ctx, &r->no_bucket, err);
+    int rc = j->pass ? SLU_OK : shuffle_shards_tails(j->ctx, &r->no_bucket, err);
 
-    if (!rc)
+    if (!rc && !j->pass)
         rc = shuffle_shards_longest(j, r->longest, err);
-    return rc ? rc
-              : slu_shards_write(j->shards, source, j, &j->in,
-                                 (unsigned)j->ctx->common.threads, n_slots, err);
+    if (!rc)
+        rc = slu_shards_write(j->shards, source, j, j->pass ? &j->promise.sum : &j->in,
+                              (unsigned)j->ctx->common.threads, n_slots, err);
+    if (!rc && j->pass &&
+        (j->in.n.sequences != j->promise.sum.n.sequences ||
+         j->in.n.tokens != j->promise.sum.n.tokens ||
+         slu_u128_cmp(j->in.checksum, j->promise.sum.checksum)))
+        rc = slu_fail(err, SLU_E_MISMATCH, "the input has changed while it was read");
+    return rc;
 }
 
 static void warn_short(struct job *j)

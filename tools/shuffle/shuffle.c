@@ -329,6 +329,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = shuffle_mix_parse(&j.mix, ctx, &o->mix, err);
     if (!rc)
         rc = shuffle_open(&j, err);
+    if (!rc)
+        rc = shuffle_shards_passes(&j, err);
+    cfg.pass = j.pass;
     if (!rc && o->shards.format >= 0)
         rc = shuffle_shards_open(&j, share, false, err);
     if (!rc && o->shards.format < 0)
@@ -338,7 +341,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = slu_permute_new(&j.permute, &cfg, err);
     cli_timing(ctx, "read");
-    if (!rc)
+    if (!rc && j.pass)
+        slu_permute_pass(j.permute, j.reader, &j.in, shuffle_progress, &j);
+    else if (!rc)
         rc = slu_permute_read(j.permute, j.reader, cli_slots(ctx, share), &j.in,
                               shuffle_progress, &j, err);
     if (rc)
@@ -351,7 +356,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && j.shards && mix)
         rc = slu_shards_report_add(j.shards, "mix", mix, err);
     if (!rc && j.shards)
-        rc = shuffle_shards_write(&j, shuffle_slots(ctx, share), err);
+        rc = shuffle_shards_write(
+            &j, j.pass ? cli_slots(ctx, cfg.budget_byte) : shuffle_slots(ctx, share),
+            err);
     if (!rc && j.writer)
         rc = shuffle_run(&j, &ops, shuffle_slots(ctx, share), err);
     if (!rc)

@@ -7,6 +7,7 @@
 #include "formats/shards/shard.h"
 #include "lib/base/pipe.h"
 #include "lib/shuffle/shuffle_flow.h"
+#include "lib/stream/stream_promise.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_flow.h"
 #include "tools/shuffle/mix.h"
@@ -54,7 +55,9 @@ struct job {
     struct slu_shards *shards;    /* for shards */
     struct shuffle_mix mix;
     struct slu_sum in;
-    struct slu_u128 input_id; /* for shards: see struct slu_shards_cfg */
+    bool pass;                  /* shards take the sequences as they come; then */
+    struct slu_promise promise; /* what the input says before */
+    struct slu_u128 input_id;   /* for shards: see struct slu_shards_cfg */
 };
 
 extern const char *const shuffle_members[], *const shuffle_lasts[],
@@ -68,6 +71,11 @@ SLU_MUST_USE int shuffle_parse_compress(void *opts, const char *value,
 SLU_MUST_USE int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err);
 /* The part of -M for batches and for shards in memory; the sorter has the rest. */
 uint64_t shuffle_shards_share(const struct cli_ctx *ctx);
+/* Sets j->pass if the input's order needs no sorter: the shards take buckets as they come,
+ * and what must be known before the first is written (shard_journal.c, and the longest
+ * document) the input says itself. Depends on the input and on options that affect
+ * results, so that a run that was stopped goes on the same way. */
+SLU_MUST_USE int shuffle_shards_passes(struct job *j, struct slu_err *err);
 /* Opens j->shards for j->header; refuses unsuitable input before anything is read.
  * memory_byte: for shards in memory. parts: for slu_shards_write_part and _join. */
 SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,

@@ -1,0 +1,31 @@
+/* stream_promise.h - what the inputs of a reader say of all their sequences before these
+ * are read, as complete files do. slu_reader_finish compares the sums.
+ *
+ * Thread safety: none.
+ */
+#ifndef SLU_STREAM_PROMISE_H
+#define SLU_STREAM_PROMISE_H
+
+#include "stream.h"
+
+struct slu_promise {
+    struct slu_sum sum; /* sequences, tokens and checksum; the rest is 0 */
+    uint64_t longest;   /* no sequence has more tokens */
+    struct slu_u128 id; /* differs if anything in the inputs does */
+    bool bucketed;      /* each sequence has a bucket's length, */
+    bool by_bucket;     /* and those of a bucket follow one another */
+};
+
+/* SLU_EOF: the inputs cannot say it. close: `longest` is to be close to the longest
+ * sequence, for which more may have to be read; else it may be the number of all tokens.
+ */
+typedef int slu_promise_fn(const void *input, bool close, struct slu_promise *p,
+                           struct slu_err *err);
+SLU_MUST_USE int slu_reader_promise(const struct slu_reader *r, bool close,
+                                    struct slu_promise *p, struct slu_err *err);
+/* Adds the promise of a further input. */
+void slu_promise_add(struct slu_promise *p, const struct slu_promise *more);
+/* Sets what answers for the input of slu_reader_over; else that cannot say it. */
+void slu_reader_promises(struct slu_reader *r, slu_promise_fn *promise);
+
+#endif

@@ -164,6 +164,24 @@ static int refuse_column(const struct slu_tokens_cfg *cfg,
                     cfg->column ? "a column" : "ids of 8 bytes");
 }
 
+/* Fails, as input a has format f and b has g; NULL: it is a stream. Folders may be sets,
+ * of which those in mds have an index of their own. */
+static int differ(const struct slu_tokens_look *a, const struct slu_tokens_format *f,
+                  const struct slu_tokens_look *b, const struct slu_tokens_format *g,
+                  struct slu_err *err)
+{
+    const char *is[2] = {f           ? f->name
+                         : a->folder ? "a set"
+                                     : "a token stream",
+                         g           ? g->name
+                         : b->folder ? "a set"
+                                     : "a token stream"};
+    int rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s is read as %s, and %s as %s; give one kind at a time",
+                      slu_tokens_name(a->path), is[0], slu_tokens_name(b->path), is[1]);
+    return a->folder && b->folder ? slu_advise(err, SLU_ADVISE_SETS, rc) : rc;
+}
+
 /* Finds the one format of all inputs; *f NULL: streams. */
 static int format_of_all(const struct slu_tokens_cfg *cfg,
                          const struct slu_tokens_format **f, struct slu_err *err)
@@ -180,10 +198,7 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
     for (size_t i = 0; !rc && i < n; i++) {
         slu_tokens_look_at(&at, path[i]);
         if (!said && probe(cfg, &at) != *f)
-            rc = slu_fail(err, SLU_E_MISMATCH,
-                          "one of %s and %s is a token stream, and the other is a file "
-                          "of ids; give one kind at a time",
-                          slu_tokens_name(path[0]), slu_tokens_name(path[i]));
+            rc = differ(&first, *f, &at, probe(cfg, &at), err);
         else
             rc = check_folder(cfg, *f, &at, err);
     }

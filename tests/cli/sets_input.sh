@@ -103,3 +103,11 @@ status "options of files of ids" 2 shuffle -q --order keep --eos-id 256 -o no.tk
 status "into itself" 2 shuffle -q --documents --replace-set --format megatron -o one one
 status "which stays" 0 inspect --verify one
 check "nothing was written" test ! -e no.tks
+
+# Without --input-format, mds is read by its own index.
+mkdir kinds
+shuffle -q --order keep --format mds -o kinds/mds c.plain.tks
+shuffle -q --order keep --format litdata -o kinds/litdata c.plain.tks
+status "sets of two kinds" 1 shuffle --order keep kinds/mds kinds/litdata -o x.tks
+check "  name what reads both" grep -qx "shuffle: kinds/mds is read as mds, and kinds/litdata as set; give one kind at a time, or read all as sets with --input-format set" err
+status "  which does" 0 shuffle -q --order keep --input-format set kinds/mds kinds/litdata -o x.tks

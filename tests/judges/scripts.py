@@ -23,7 +23,7 @@ import zstandard
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../props"))
 from near_oracle import SCRIPTS, changed, greedy, pairs_of, script_text, similarity  # noqa: E402
-from shingles import GRAPHEME, grams, words_of  # noqa: E402
+from shingles import GRAPHEME, MARK, grams, words_of  # noqa: E402
 from streams import finish, need, result, run, stats  # noqa: E402
 
 O = os.environ.get("O", "build")
@@ -137,11 +137,20 @@ def least(words):
 
 
 def item_grams(text):
+    """An item's n-grams; of one in graphemes that is shorter without the punctuation at its ends, the runs of what is left,
+    or of SHORT words, that have all of it."""
     words = words_of(text)
-    w = [x for x, _ in words]
-    if len(w) < least(words):
+    w, few = [x for x, _ in words], least(words)
+    if len(w) < few:
         return set()
-    return {tuple(w[i:i + N]) for i in range(len(w) - N + 1)} if len(w) >= N else {tuple(w)}
+    k, a, b = min(len(w), N), 0, len(w)
+    kept = [i for i, x in enumerate(w) if not MARK.fullmatch(x)]
+    if few < N and kept:
+        a, b = kept[0], kept[-1] + 1
+    m = max(b - a, few)
+    if m >= k:
+        return {tuple(w[i:i + k]) for i in range(len(w) - k + 1)}
+    return {tuple(w[i:i + m]) for i in range(len(w) - m + 1) if i <= a and b <= i + m}
 
 
 def against(folder, pieces):
@@ -153,6 +162,9 @@ def against(folder, pieces):
             if len(words_of(item)) < least(words_of(item)):  # more than half of it is no grapheme
                 continue
             planted[len(texts) + i] = len(items)
+            # A text that quotes an item goes on with other stops than the item's own, which are words only beside graphemes.
+            if words_of(item)[0][1] and words_of(item)[-1][1]:
+                item = ("「" + item + "？」", item + "。", item)[i % 3]
             items.append(item)
             lines = rest[i].splitlines(True)
             lines.insert(len(lines) // 2, item + "\n")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from near_oracle import SCRIPTS, chars, script_text, words as text_words  # noqa: E402
+from near_oracle import SCRIPTS, chars, role, script_text, words as text_words  # noqa: E402
 from streams import finish, need, result, run, stats  # noqa: E402
 from tokstream import Reader  # noqa: E402
 
@@ -28,19 +28,33 @@ class Stream:
         self.vocab = r.vocab
         self.special = {i for i, f in enumerate(r.vocab_flags) if f & 1} | {h.eos, h.bos, h.pad}
 
-    def words(self, tokens, unit):
-        tokens = [t for t in tokens if t not in self.special]
-        if unit == "token":
-            return tokens
-        text = b"".join(self.vocab[t] for t in tokens).decode("utf-8", "surrogateescape")
-        return chars(text) if unit == "char" else text_words(text)
+    def text(self, tokens):
+        return b"".join(self.vocab[t] for t in tokens if t not in self.special).decode("utf-8", "surrogateescape")
 
-    def least(self, tokens, unit, least):
-        """The fewest words that make an n-gram: where most are graphemes, 12 do for 13."""
-        if unit != "word":
-            return least
-        found, n = text_words(b"".join(self.vocab[t] for t in tokens if t not in self.special).decode("utf-8", "surrogateescape"), signs=True)
-        return least - least // 13 if 2 * n > len(found) else least
+    def words(self, tokens, unit):
+        if unit == "token":
+            return [t for t in tokens if t not in self.special]
+        return chars(self.text(tokens)) if unit == "char" else text_words(self.text(tokens))
+
+    def grams(self, tokens, unit, n, least):
+        """The n-grams of an item. Where most of its words are graphemes, 12 do for 13; and if the punctuation at its ends
+        leaves less than n, what is left is the n-gram, or all runs of 12 that have it within."""
+        w = self.words(tokens, unit)
+        k, marks = min(len(w), n), []
+        if unit == "word":
+            found, n_sign = text_words(self.text(tokens), signs=True)
+            if 2 * n_sign > len(found):
+                least -= least // 13
+                marks = [len(x) == 1 and role(x) == "mark" for x in w]
+        if not w or len(w) < least:
+            return set()
+        runs = [(i, i + k) for i in range(len(w) - k + 1)]
+        if marks and not all(marks):
+            a, b = marks.index(False), len(w) - marks[::-1].index(False)
+            m = max(b - a, least)
+            if m < k:
+                runs = [(i, i + m) for i in range(len(w) - m + 1) if i <= a and b <= i + m]
+        return {tuple(w[i:j]) for i, j in runs}
 
     def paragraphs(self, tokens):
         out, begin = [], 0
@@ -62,11 +76,9 @@ def compare(name, items, train, n=13, least=None, unit="word", cut=False, window
     least = n if least is None else least
     grams, lengths = [], set()
     for q in e.sequences:
-        w = e.words(q.tokens, unit)
-        k = min(len(w), n)
-        mine = {tuple(w[i:i + k]) for i in range(len(w) - k + 1)} if w and len(w) >= e.least(q.tokens, unit, least) else set()
+        mine = e.grams(q.tokens, unit, n, least)
         grams.append(mine)
-        lengths |= {k} if mine else set()
+        lengths |= {len(g) for g in mine}
     have = {}
     for i, mine in enumerate(grams):
         for g in mine:
@@ -163,9 +175,13 @@ def stream(texts, *options):
 def scripts():
     """Items of every script, and documents that quote some: whole between others, or a part."""
     items = [(name, script_text(rng, name, k)) for name in SCRIPTS for k in (3, 9, 10, 11, 12, 13, 14, 40)]
+    for before, stop in (("", "。"), ("「", "？」"), ("…", "!")):
+        items += [(name, before + script_text(rng, name, k) + stop) for name in SCRIPTS for k in (8, 11)]
     quoted = []
     for name, item in items * 2:
         around = [script_text(rng, name, 60) for _ in range(2)]
+        if rng.random() < 0.5:
+            item = item.strip("。「」？…!")
         piece = item if rng.random() < 0.6 else item[rng.randrange(len(item)):]
         quoted.append(rng.choice(["", " ", "\n"]).join([around[0], piece, around[1]]))
     return [item for _, item in items], quoted

@@ -38,6 +38,7 @@ struct slu_against_out {
     struct slu_buf row, text;
     struct slu_hashes set;
     struct slu_buf spare;
+    struct slu_hashes marks; /* the set of words that are punctuation; once needed */
     bool length[SLU_SHINGLE_MAX_N + 1];
     uint64_t n_item, with_ngrams;
     /* The names of the last item, because most items share them. */
@@ -71,6 +72,7 @@ void slu_against_abort(struct slu_against_out *o)
     slu_buf_release(&o->text);
     slu_buf_release(&o->spare);
     slu_hashes_release(&o->set);
+    slu_hashes_release(&o->marks);
     free(o);
 }
 
@@ -112,27 +114,68 @@ static int put_row(struct slu_against_out *o, const struct slu_batch *b,
     return rc ? rc : slu_buf_append(&o->row, &r, sizeof r, err);
 }
 
+/* The n-grams of an item: as many words as `first` to `last` begin. */
+struct grams {
+    size_t n, first, last;
+};
+
+static bool is_mark(const struct slu_against_out *o, uint64_t word)
+{
+    return slu_sets_intersect(&word, 1, o->marks.hash, o->marks.n, 1) != 0;
+}
+
+/* Where the punctuation at an item's ends leaves less than an n-gram: the n-grams are
+ * what it leaves, or `least` words that have it within. */
+static int trim(struct slu_against_out *o, const struct slu_against_text *t,
+                uint64_t least, struct grams *g, struct slu_err *err)
+{
+    size_t a = 0, b = t->n_word;
+    int rc = o->marks.n ? SLU_OK : slu_shingle_marks(&o->marks, err);
+    if (!rc)
+        rc = slu_hashes_to_set(&o->marks, err);
+    if (rc)
+        return rc;
+    while (b && is_mark(o, t->word[b - 1]))
+        b--;
+    while (a < b && is_mark(o, t->word[a]))
+        a++;
+    const size_t n = b - a > least ? b - a : (size_t)least;
+    if (a < b && n < g->n) {
+        g->n = n;
+        g->first = b > n ? b - n : 0;
+        g->last = a < t->n_word - n ? a : t->n_word - n;
+    }
+    return SLU_OK;
+}
+
 /* Makes o->set the item's distinct n-grams. */
 static int make_set(struct slu_against_out *o, const struct slu_against_text *t,
                     struct slu_err *err)
 {
     struct slu_hashes *s = &o->set;
     const size_t n_word = t->n_word;
-    uint64_t least = o->cfg.min_words;
+    const bool signs = t->n_sign > n_word / 2;
+    const uint64_t least = o->cfg.min_words - (signs ? o->cfg.min_words / 13 : 0);
+    struct grams g = {.n = n_word < o->cfg.n ? n_word : o->cfg.n};
 
     s->n = 0;
-    least -= t->n_sign > n_word / 2 ? least / 13 : 0;
     if (!n_word || n_word < least)
         return SLU_OK;
-    int rc = slu_grow(&s->hash, &s->cap, n_word, sizeof *s->hash, err);
+    g.last = n_word - g.n;
+    int rc = signs ? trim(o, t, least, &g, err) : SLU_OK;
+    if (!rc)
+        rc = slu_grow(&s->hash, &s->cap, n_word, sizeof *s->hash, err);
     slu_buf_clear(&o->spare);
     if (!rc)
         rc = slu_buf_reserve(&o->spare, n_word * sizeof *s->hash, err);
     if (rc)
         return rc;
-    s->n = slu_ngrams_of(&o->maker, t->word, n_word, s->hash);
+    if (g.n == o->cfg.n)
+        s->n = slu_ngrams_of(&o->maker, t->word, n_word, s->hash);
+    for (size_t i = g.first; g.n < o->cfg.n && i <= g.last; i++)
+        s->n += slu_ngrams_of(&o->maker, t->word + i, g.n, s->hash + s->n);
     s->n = slu_set_make(s->hash, s->n, (void *)o->spare.data);
-    o->length[n_word < o->cfg.n ? n_word : o->cfg.n] = true;
+    o->length[g.n] = true;
     return SLU_OK;
 }
 

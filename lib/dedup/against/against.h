@@ -5,7 +5,10 @@
  * n-grams of its words (ngrams_text.h, the whole sequence as one text). An item of
  * fewer than n words has one n-gram, of all its words; an item of fewer than min_words
  * words has none. If more than half of an item's words are graphemes of scripts that
- * are written without spaces (shingle.h), min_words counts a thirteenth less: 12 for 13.
+ * are written without spaces (shingle.h), min_words counts a thirteenth less, 12 for 13;
+ * and if such an item has less than n words without the punctuation at its ends (words of
+ * one character of it), these are its n-gram, or as many as min_words around them: texts
+ * that quote it go on with other stops, or in other quotes.
  * A document matches an item if the item has one of the document's
  * n-grams: those of n consecutive words, and those of as many words as shorter items of
  * the index have. The table is exact, except for collisions of 64-bit hashes: m

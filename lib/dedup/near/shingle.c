@@ -6,6 +6,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/dedup/near/shingle_cut.h"
+#include "lib/token/unicode.h"
 
 /* ---- hashes ---- */
 
@@ -361,6 +362,24 @@ static size_t find_grams(const struct slu_shingler *s, uint64_t *h, size_t n)
     if (n)
         h[n - 1] = scramble_gram(gram);
     return n;
+}
+
+int slu_shingle_marks(struct slu_hashes *out, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (uint32_t c = 0; c < 0x20000 && !rc; c++) { /* Unicode has none above */
+        uint64_t word;
+        struct slu_words w = {.hash = &word};
+        if (!uni_is_mark(c))
+            continue;
+        rc = slu_grow(&out->hash, &out->cap, out->n + 1, sizeof *out->hash, err);
+        if (rc)
+            break;
+        slu_words_put_char(&w, c);
+        slu_words_end(&w);
+        out->hash[out->n++] = scramble_gram(scramble_word(word));
+    }
+    return rc;
 }
 
 int slu_shingle_add(const struct slu_shingler *s, const void *tok, uint64_t n_tok,

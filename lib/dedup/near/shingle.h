@@ -105,6 +105,10 @@ SLU_MUST_USE int slu_shingle(const struct slu_shingler *s, const void *tok,
                              uint64_t n_tok, struct slu_hashes *out,
                              struct slu_err *err);
 
+/* Appends the hashes of the words that are one character of punctuation, as an n of 1
+ * gives them. */
+SLU_MUST_USE int slu_shingle_marks(struct slu_hashes *out, struct slu_err *err);
+
 /* For words (n is 1): appends their hashes to those of *out. */
 SLU_MUST_USE int slu_shingle_add(const struct slu_shingler *s, const void *tok,
                                  uint64_t n_tok, struct slu_hashes *out,

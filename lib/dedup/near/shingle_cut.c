@@ -82,6 +82,11 @@ static inline void put_char(struct slu_words *w, uint32_t c)
     }
 }
 
+void slu_words_put_char(struct slu_words *w, uint32_t c)
+{
+    put_char(w, c);
+}
+
 /* Takes a byte that is not UTF-8. */
 static void put_stray(struct slu_words *w, uint8_t byte)
 {

@@ -62,6 +62,8 @@ static inline void slu_words_end(struct slu_words *w)
 /* Takes the next bytes of the text. They may end within a character, which then waits.
  * hash must have room for n more words. */
 void slu_words_put(struct slu_words *w, const uint8_t *p, size_t n);
+/* Takes a character; none waits. */
+void slu_words_put_char(struct slu_words *w, uint32_t c);
 /* Takes each of the waiting bytes as a character, since they are not UTF-8. */
 void slu_words_give_up(struct slu_words *w);
 

@@ -338,15 +338,12 @@ static int config(struct pack_job *j, const struct slu_header *h,
             err, SLU_E_MISMATCH,
             "the stream's tokenizer has no token to pad with; use --fill drop, "
             "or --method concat --fill drop to lose less than a bin");
-    const bool cuts = slu_pack_cuts(pack_method(o));
-    if (cuts && o->max_segments)
+    if (slu_pack_cuts(pack_method(o)) && o->max_segments)
         return slu_fail(err, SLU_E_USAGE,
                         "--max-segments cannot be combined with --method %s",
                         slu_pack_method_name[o->method]);
-    enum slu_device_kind kind = (enum slu_device_kind)c->device;
-    if (kind == SLU_DEVICE_AUTO && cuts)
-        kind = SLU_DEVICE_CPU; /* no kernel is used */
-    int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
+    int rc = slu_device_choose(&o->device, (enum slu_device_kind)c->device,
+                               c->device_ordinal, err);
     if (rc)
         return rc;
     o->device.warn = cli_warn_text;

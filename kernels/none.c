@@ -1,6 +1,7 @@
 /* none.c - the device functions in a build without CUDA. */
 #include "device.h"
 #include "copy.h"
+#include "hash.h"
 #include "histogram.h"
 #include "place.h"
 #include "scan.h"
@@ -224,5 +225,11 @@ int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_bytes, uint32_t
 {
     (void)tok, (void)n, (void)tok_bytes, (void)eos, (void)count, (void)n_bin, (void)far,
         (void)b, (void)work, (void)work_byte, (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_hash_cuda(const struct slu_hash_seqs *s, uint64_t *hash, void *stream)
+{
+    (void)s, (void)hash, (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }

@@ -1,9 +1,11 @@
 #include "lib/pack/packing.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
 
 /* Returns the least budget: a bin takes at most a sixteenth of it, and the counts of
@@ -480,11 +482,16 @@ int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
 
 /* ---- the bins ---- */
 
+unsigned slu_packing_windows(const struct slu_packing *p)
+{
+    return p->mem && p->mem->cuda ? SLU_PACK_WINDOWS - 1 : UINT_MAX;
+}
+
 int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
                      struct slu_batch *out, uint64_t tok, struct slu_err *err)
 {
     *w = (struct slu_packing_window){0};
-    return p->mem ? slu_pack_mem_take(p, w, out, tok, err)
+    return p->mem ? slu_pack_mem_take(p, w, tok, err)
                   : slu_pack_ext_next(p, w, out, tok, err);
 }
 

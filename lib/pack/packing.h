@@ -114,13 +114,20 @@ struct slu_packing_window {
     /* of the bins; n_tok: of kept bins, on a device of all */
     uint64_t n_bin, n_run, n_tok;
     uint64_t first_run;
-    bool got; /* the batch has the ids of all these bins, in order, from a device */
+    /* From a device: the ids of all these bins, in order, and their hashes, or NULL. */
+    bool got;
+    const void *tok;
+    struct slu_u128 *hash;
+    uint64_t n_filled; /* bins so far */
     struct slu_packing_stat stat;
 };
 /* Returns about the most bytes that a bin may take. Valid after plan. */
 uint64_t slu_packing_bin_byte(const struct slu_packing *p);
-/* Chooses the next bins, of about `tok` tokens. SLU_EOF after the last bin. `out`
- * belongs to the window until this is settled. */
+/* Returns how many windows may be between take and settle. Valid after plan. */
+unsigned slu_packing_windows(const struct slu_packing *p);
+/* Chooses the next bins, of about `tok` tokens; where a device fills them, as many as it
+ * likes. SLU_EOF after the last bin. `out` belongs to the window until this is settled,
+ * and its ids may be the window's. */
 SLU_MUST_USE int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
                                   struct slu_batch *out, uint64_t tok,
                                   struct slu_err *err);

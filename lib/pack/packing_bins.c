@@ -64,26 +64,12 @@ static uint64_t weigh_bin(const struct slu_packing *p, size_t interval, uint64_t
     return 16 * n + (kept ? v->capacity + 80 + id / 4 : 0);
 }
 
-/* Gets the window's ids from the device; sets w->got. */
-static int get(struct slu_pack_mem *m, struct slu_packing_window *w,
-               struct slu_batch *out, struct slu_err *err)
-{
-    slu_batch_clear(out);
-    int rc = slu_buf_reserve(&out->own, w->n_tok * m->cfg.tok_bytes, err);
-    if (rc)
-        return rc;
-    int code = slu_pack_cuda_get(m->cuda, out->own.data, w->n_tok);
-    w->got = !code;
-    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
-}
-
-int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
-                      struct slu_batch *out, uint64_t tok, struct slu_err *err)
+/* Chooses the next bins. False: there are none. */
+static bool choose(const struct slu_packing *p, struct slu_packing_window *w,
+                   uint64_t tok)
 {
     struct slu_pack_mem *m = p->mem;
     uint64_t weight = 0;
-    if (m->at_interval == m->n_interval)
-        return SLU_EOF;
     w->interval = m->at_interval;
     w->bin = m->at_bin;
     w->first_run = m->at_run;
@@ -96,6 +82,10 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
         n = n < left ? n : left;
         if (!v->items || p->longest_id > SHORT_ID) /* bins differ */
             n = 1;
+        if (m->cuda)
+            n = slu_pack_cuda_add(m->cuda, n, v->capacity);
+        if (!n) /* the device's window is full */
+            break;
         weight += n * each;
         w->n_bin += n;
         w->n_run += n * n_run;
@@ -107,7 +97,35 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
             m->at_bin = 0;
         }
     }
-    return m->cuda ? get(m, w, out, err) : SLU_OK;
+    return w->n_bin;
+}
+
+/* Has the device fill the window after the last one, if there is one. */
+static int launch(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    m->ahead = (struct slu_packing_window){0};
+    int code =
+        choose(p, &m->ahead, m->cuda->window_tok) ? slu_pack_cuda_launch(m->cuda) : 0;
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w, uint64_t tok,
+                      struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    int rc = m->cuda && !m->ahead.n_bin ? launch(p, err) : SLU_OK;
+    if (rc)
+        return rc;
+    *w = m->ahead;
+    m->ahead.n_bin = 0;
+    if (!w->n_bin && (m->cuda || !choose(p, w, tok)))
+        return SLU_EOF;
+    if (m->cuda) /* the window behind this one, while the caller uses it */
+        rc = launch(p, err);
+    int code = !rc && m->cuda ? slu_pack_cuda_wait(m->cuda, &w->tok, &w->hash) : 0;
+    w->got = m->cuda && !code;
+    return code ? slu_pack_mem_fault(m, code, err) : rc;
 }
 
 /* Appends a bin's segment rows; out has room. end_run: end of the window's runs. */
@@ -156,22 +174,25 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
     bool dropped = m->cfg.drop && room;
     /* Masks of dropped bins are counted, so their ids are copied too. */
     const bool there = w->got || !dropped || m->cfg.masks;
+    const uint8_t *ids = w->got ? w->tok : out->own.data;
     int rc = SLU_OK;
     if (there && !w->got) {
         const struct slu_copy copy = slu_pack_copy(&m->a);
         slu_copy_cpu(&copy, first_tok, n * v->capacity,
                      out->own.data + out->n_tok * m->cfg.tok_bytes, 1);
     }
-    for (uint64_t i = 0; i < n && !rc; i++) {
+    for (uint64_t i = 0; i < n && !rc; i++, w->n_filled++) {
         uint64_t n_run = runs_of(&m->a, v, *run, first_tok + (i + 1) * v->capacity);
         w->stat.joined += n_run - 1;
         if (dropped) {
-            const void *tok = out->own.data + out->n_tok * m->cfg.tok_bytes;
+            const void *tok = ids + out->n_tok * m->cfg.tok_bytes;
             book_dropped(m, *run, n_run, v->capacity - room,
                          m->cfg.masks ? slu_mask_count(tok, v->capacity) : 0, &w->stat);
             out->n_tok += there ? v->capacity : 0;
         } else {
             w->stat.padding += room;
+            if (w->got && w->hash)
+                w->hash[out->n_seq] = w->hash[w->n_filled];
             out->seq[out->n_seq++] = (struct slu_seq){out->n_tok, v->capacity,
                                                       out->n_seg, n_run + (room != 0)};
             out->n_tok += v->capacity;
@@ -191,7 +212,7 @@ int slu_pack_mem_fill(const struct slu_packing *p, struct slu_packing_window *w,
     if (!rc)
         rc = slu_grow(&out->seg, &out->cap_seg, w->n_run + w->n_bin, sizeof *out->seg,
                       err);
-    if (!rc)
+    if (!rc && !w->got)
         rc = slu_buf_reserve(&out->own, w->n_tok * m->cfg.tok_bytes, err);
     uint64_t left = w->n_bin, k = w->bin, run = w->first_run;
     for (size_t i = w->interval; left && !rc; i++, k = 0) {
@@ -200,7 +221,9 @@ int slu_pack_mem_fill(const struct slu_packing *p, struct slu_packing_window *w,
         rc = fill_bins(m, i, k, n, &run, w, out, err);
         left -= n;
     }
-    out->own.len = out->n_tok * m->cfg.tok_bytes;
-    out->tok = out->own.data;
+    out->own.len = w->got ? 0 : out->n_tok * m->cfg.tok_bytes;
+    out->tok = w->got ? w->tok : out->own.data;
+    if (!rc && w->got && w->hash)
+        slu_batch_sum_known(out, w->hash);
     return rc;
 }

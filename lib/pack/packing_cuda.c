@@ -4,10 +4,16 @@
 #include <string.h>
 
 #include "kernels/device.h"
+#include "kernels/hash.h"
 
-static size_t window_byte(const struct slu_pack_cuda *c)
+/* Where things lie in a window; at: 0 … 3, and 4 for its end. */
+enum { IDS, HASH, FIRST, LEN, END };
+
+static size_t at(const struct slu_pack_cuda *c, unsigned what)
 {
-    return c->window_tok * c->a->tok_bytes;
+    const size_t ids = (c->window_tok * c->a->tok_bytes + 63) / 64 * 64;
+    const size_t of_bin[] = {0, 0, sizeof(struct slu_u128), 24, 28};
+    return what ? ids + of_bin[what] * c->window_bin : 0;
 }
 
 /* Allocates the arrays that every path needs, without the sort's workspace. */
@@ -45,9 +51,12 @@ static int alloc_arrays(struct slu_pack_cuda *c)
 
 static int open_window(struct slu_pack_cuda *c, struct slu_pack_window *w)
 {
-    int code = slu_device_host_alloc(&w->host, window_byte(c));
+    void *host = NULL, *dev = NULL;
+    int code = slu_device_host_alloc(&host, at(c, END));
+    w->host = host;
     if (!code)
-        code = slu_device_alloc(&w->dev, window_byte(c));
+        code = slu_device_alloc(&dev, at(c, END));
+    w->dev = dev;
     if (!code)
         code = slu_device_alloc(&w->work, c->work_byte);
     if (!code)
@@ -82,6 +91,7 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
     c->ordinal = ordinal;
     c->a = a;
     c->window_tok = window_tok < a->n_tok ? window_tok : (size_t)a->n_tok;
+    c->window_bin = c->window_tok / 512 + 1;
     struct slu_copy copy = slu_pack_copy(a);
     c->work_byte = slu_copy_cuda_work(&copy, c->window_tok);
     int code = slu_device_select(ordinal);
@@ -91,7 +101,7 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
         code = slu_device_stream_new(&c->copy);
     if (!code)
         code = alloc_arrays(c);
-    for (int i = 0; i < 2 && !code; i++)
+    for (int i = 0; i < SLU_PACK_WINDOWS && !code; i++)
         code = open_window(c, &c->window[i]);
     if (!code)
         code = put_pool(c);
@@ -171,10 +181,41 @@ int slu_pack_cuda_place(struct slu_pack_cuda *c)
     return code;
 }
 
-/* Starts the next window in w, whose buffers are free. */
-static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
+uint64_t slu_pack_cuda_add(struct slu_pack_cuda *c, uint64_t n, uint64_t bin_tok)
 {
-    uint64_t left = c->a->n_tok - c->next_tok;
+    struct slu_pack_window *w = &c->window[c->launched % SLU_PACK_WINDOWS];
+    uint64_t *first = (void *)(w->host + at(c, FIRST));
+    uint32_t *len = (void *)(w->host + at(c, LEN));
+    uint64_t room = (c->window_tok - w->n_tok) / bin_tok;
+    room = room < c->window_bin - w->n_bin ? room : c->window_bin - w->n_bin;
+    n = n < room ? n : room;
+    for (uint64_t i = 0; i < n; i++, w->n_bin++, w->n_tok += bin_tok) {
+        first[w->n_bin] = w->n_tok;
+        len[w->n_bin] = (uint32_t)bin_tok;
+    }
+    return n;
+}
+
+/* Hashes the bins of w, whose ids are on the device. */
+static int hash_bins(struct slu_pack_cuda *c, struct slu_pack_window *w)
+{
+    const size_t n = w->n_bin;
+    const struct slu_hash_seqs s = {.tok = w->dev,
+                                    .tok_bytes = c->a->tok_bytes,
+                                    .first = (void *)(w->dev + at(c, FIRST)),
+                                    .len = (void *)(w->dev + at(c, LEN)),
+                                    .n = n};
+    int code = slu_device_put(w->dev + at(c, FIRST), w->host + at(c, FIRST),
+                              n * sizeof *s.first, c->compute);
+    if (!code)
+        code = slu_device_put(w->dev + at(c, LEN), w->host + at(c, LEN),
+                              n * sizeof *s.len, c->compute);
+    return code ? code : slu_hash_cuda(&s, (void *)(w->dev + at(c, HASH)), c->compute);
+}
+
+int slu_pack_cuda_launch(struct slu_pack_cuda *c)
+{
+    struct slu_pack_window *w = &c->window[c->launched++ % SLU_PACK_WINDOWS];
     struct slu_copy copy = {.pool = c->dev.pool,
                             .src = c->dev.src,
                             .len = c->dev.len,
@@ -183,13 +224,15 @@ static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
                             .n_run = c->a->n_item,
                             .pad = c->a->pad,
                             .tok_bytes = c->a->tok_bytes};
-    w->at_tok = c->next_tok;
-    w->n_tok = left < c->window_tok ? (size_t)left : c->window_tok;
+    int code = slu_device_select(c->ordinal);
+    if (!code && c->next_tok == 0)
+        code = slu_device_event_order(c->pooled, c->compute);
+    if (!code)
+        code = slu_copy_cuda(&copy, c->next_tok, w->n_tok, w->dev, w->work,
+                             c->work_byte, c->compute);
     c->next_tok += w->n_tok;
-    if (!w->n_tok)
-        return 0;
-    int code = slu_copy_cuda(&copy, w->at_tok, w->n_tok, w->dev, w->work, c->work_byte,
-                             c->compute);
+    if (!code && !c->a->marked)
+        code = hash_bins(c, w);
     if (!code)
         code = slu_device_event_record(w->filled, c->compute);
     if (!code)
@@ -197,45 +240,35 @@ static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
     if (!code)
         code =
             slu_device_get_async(w->host, w->dev, w->n_tok * c->a->tok_bytes, c->copy);
+    if (!code && !c->a->marked)
+        code = slu_device_get_async(w->host + at(c, HASH), w->dev + at(c, HASH),
+                                    w->n_bin * sizeof(struct slu_u128), c->copy);
     if (!code)
         code = slu_device_event_record(w->copied, c->copy);
     return code;
 }
 
-int slu_pack_cuda_get(struct slu_pack_cuda *c, void *out, size_t n_tok)
+int slu_pack_cuda_wait(struct slu_pack_cuda *c, const void **tok,
+                       struct slu_u128 **hash)
 {
+    struct slu_pack_window *w = &c->window[c->waited++ % SLU_PACK_WINDOWS];
     int code = slu_device_select(c->ordinal);
-    if (!code && c->next_tok == 0)
-        code = slu_device_event_order(c->pooled, c->compute);
-    for (int i = 0; i < 2 && !code && c->next_tok == (uint64_t)i * c->window_tok; i++)
-        code = launch(c, &c->window[i]); /* the first two */
-    while (n_tok && !code) {
-        struct slu_pack_window *w = &c->window[c->got_tok / c->window_tok % 2];
-        uint64_t skip = c->got_tok - w->at_tok, left = w->n_tok - skip;
-        size_t m = n_tok < left ? n_tok : (size_t)left, size = c->a->tok_bytes;
-        code = slu_device_event_wait(w->copied);
-        if (code)
-            break;
-        memcpy(out, (const char *)w->host + skip * size, m * size);
-        out = (char *)out + m * size;
-        n_tok -= m;
-        c->got_tok += m;
-        if (m == left)
-            code = launch(c, w);
-    }
-    return code;
+    *tok = w->host;
+    *hash = c->a->marked ? NULL : (void *)(w->host + at(c, HASH));
+    w->n_tok = w->n_bin = 0;
+    return code ? code : slu_device_event_wait(w->copied);
 }
 
-static void close_window(struct slu_pack_window *w)
+static void leave_window(struct slu_pack_window *w)
 {
-    slu_device_host_free(w->host);
     slu_device_free(w->dev);
     slu_device_free(w->work);
     slu_device_event_free(w->filled);
     slu_device_event_free(w->copied);
+    *w = (struct slu_pack_window){.host = w->host};
 }
 
-void slu_pack_cuda_close(struct slu_pack_cuda *c)
+void slu_pack_cuda_leave(struct slu_pack_cuda *c)
 {
     if (!c->a)
         return;
@@ -245,8 +278,8 @@ void slu_pack_cuda_close(struct slu_pack_cuda *c)
         (void)slu_device_sync(c->compute);
     if (c->copy)
         (void)slu_device_sync(c->copy);
-    for (int i = 0; i < 2; i++)
-        close_window(&c->window[i]);
+    for (int i = 0; i < SLU_PACK_WINDOWS; i++)
+        leave_window(&c->window[i]);
     slu_device_host_unlock(c->locked);
     slu_device_event_free(c->pooled);
     slu_device_free(c->dev.len);
@@ -259,5 +292,13 @@ void slu_pack_cuda_close(struct slu_pack_cuda *c)
     slu_device_free(c->dev.interval);
     slu_device_stream_free(c->compute);
     slu_device_stream_free(c->copy);
+    c->a = NULL;
+}
+
+void slu_pack_cuda_close(struct slu_pack_cuda *c)
+{
+    slu_pack_cuda_leave(c);
+    for (int i = 0; i < SLU_PACK_WINDOWS; i++)
+        slu_device_host_free(c->window[i].host);
     memset(c, 0, sizeof *c);
 }

@@ -1,21 +1,27 @@
 /* packing_cuda.h - sorts, places and copies the items in memory on a device. Private
  * to packing*.c.
  *
- *     open, sort, place, get … get, close
+ *     open, sort, place, add … launch, wait, add … launch, wait, …, leave, close
  *
- * (Items of methods that cut: open, get … get, close.) Each function returns 0 or a
- * code for slu_device_fault. After an error only close may follow. The host arrays are
- * unchanged, except what place brings back, so the CPU can take over:
+ * (Items of methods that cut are neither sorted nor placed.) Functions return 0 or a
+ * code for slu_device_fault. After an error only leave and close may follow. The host
+ * arrays are unchanged, except what place brings back, so the CPU can take over:
  *
- *   sort, place  error: the CPU sorts and places all items
- *   get          error: the CPU copies from the first id that was not got (run_item
- *                and run_dst are on the host since place; order is not, nor is it
- *                needed)
+ *   sort, place   error: the CPU sorts and places all items
+ *   launch, wait  error: the CPU copies the ids of windows that were not waited for
+ *                 (run_item and run_dst are on the host since place; order is not, nor
+ *                 is it needed)
+ *
+ * Packed ids come in windows of whole bins, one after another from id 0 on, with the
+ * hash of each bin. They lie in page-locked memory, which is theirs until that window is
+ * launched again: the ids and hashes of a window stay until SLU_PACK_WINDOWS - 1 more
+ * have been launched. So a caller that launches one window ahead may use
+ * SLU_PACK_WINDOWS - 1 at a time.
  *
  * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; the
- * pool; two windows. Lack of device memory is an error like any other. The windows also
- * take page-locked host memory, which the caller must count: 2 * window_tok * tok_bytes
- * bytes. The pool's pages are locked where they are, until close.
+ * pool; the windows. Lack of device memory is an error like any other. The page-locked
+ * memory of windows must be counted by the caller: SLU_PACK_WINDOWS times window_tok
+ * ids, and an eighth of an id. The pool's pages are locked where they are, until leave.
  *
  * Two streams: while a window is copied to the host on one, the next window is filled
  * on the other. The pool goes up on the first of them while the other sorts.
@@ -31,6 +37,8 @@
 
 #include "lib/pack/packing_private.h"
 
+enum { SLU_PACK_WINDOWS = 4 };
+
 struct slu_pack_cuda {
     int ordinal;
     const struct slu_pack_arrays *a; /* host, borrowed until close */
@@ -45,29 +53,41 @@ struct slu_pack_cuda {
     void *locked;         /* the pool on the host, if its pages are locked */
     void *pooled;         /* event: the pool is on the device */
     struct slu_pack_window {
-        void *host, *dev;
-        void *work;      /* of slu_copy_cuda */
-        void *filled;    /* event: dev is filled */
-        void *copied;    /* event: host is filled */
-        uint64_t at_tok; /* first id */
-        size_t n_tok;    /* 0: empty */
-    } window[2];
-    size_t window_tok;
+        /* At the same places in both: ids, hashes, first ids and lengths of bins. */
+        char *host, *dev;
+        void *work;   /* of slu_copy_cuda */
+        void *filled; /* event: dev is filled */
+        void *copied; /* event: host is filled */
+        size_t n_tok, n_bin;
+    } window[SLU_PACK_WINDOWS];
+    size_t window_tok, window_bin; /* the most of each */
     size_t work_byte;
-    uint64_t next_tok; /* first id that is in no window yet */
-    uint64_t got_tok;  /* first id that the caller has not got yet */
+    uint64_t next_tok;         /* first id that is in no window yet */
+    uint64_t launched, waited; /* windows */
 };
 
 /* Reserves memory on device `ordinal`, which slu_device_take chose. *c need not be
- * initialised; call close even after an error. window_tok: ids per window, > 0. */
+ * initialised; call close even after an error. window_tok: ids of a window, at least
+ * those of the longest bin. */
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
                        const struct slu_pack_arrays *a, size_t window_tok);
 /* Copies the plan to the device, and sorts. */
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
 /* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);
-/* Copies the next n_tok ids of the packed data to out; as many must remain. */
-int slu_pack_cuda_get(struct slu_pack_cuda *c, void *out, size_t n_tok);
+
+/* Adds up to n bins of bin_tok ids each to the window that is launched next. Returns how
+ * many it has room for; not 0 if it is empty. */
+uint64_t slu_pack_cuda_add(struct slu_pack_cuda *c, uint64_t n, uint64_t bin_tok);
+/* Starts the window that bins were added to. */
+int slu_pack_cuda_launch(struct slu_pack_cuda *c);
+/* Waits for the first window that was not waited for. *hash: of its bins; NULL if ids
+ * have marks. */
+int slu_pack_cuda_wait(struct slu_pack_cuda *c, const void **tok,
+                       struct slu_u128 **hash);
+
+/* Frees all but the windows that were waited for. */
+void slu_pack_cuda_leave(struct slu_pack_cuda *c);
 void slu_pack_cuda_close(struct slu_pack_cuda *c);
 
 #endif

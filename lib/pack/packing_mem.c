@@ -48,19 +48,19 @@ static void free_arrived(struct slu_pack_mem *m)
     unmap(&m->id, m->limit_byte);
 }
 
-static void leave_device(struct slu_pack_mem *m)
+static void close_device(struct slu_pack_cuda *c)
 {
-    if (m->cuda)
-        slu_pack_cuda_close(m->cuda);
-    free(m->cuda);
-    m->cuda = NULL;
+    if (c)
+        slu_pack_cuda_close(c);
+    free(c);
 }
 
 void slu_pack_mem_free(struct slu_pack_mem *m)
 {
     if (!m)
         return;
-    leave_device(m);
+    close_device(m->cuda);
+    close_device(m->left);
     free_arrived(m);
     unmap(&m->pool, pool_byte(m));
     size_t n = m->a.n_item;
@@ -198,6 +198,7 @@ static int by_domain(struct slu_packing *p, struct slu_err *err)
                                   .pool = m->pool,
                                   .n_pool_tok = m->n_tok,
                                   .tok_bytes = m->cfg.tok_bytes,
+                                  .marked = m->cfg.masks,
                                   .pad = (uint32_t)m->cfg.pad,
                                   .range = m->range,
                                   .n_range = p->n_lane};
@@ -447,7 +448,9 @@ static void place_chunks(const struct slu_packing *p)
 
 int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
 {
-    leave_device(m);
+    slu_pack_cuda_leave(m->cuda);
+    m->left = m->cuda; /* batches in flight have ids there */
+    m->cuda = NULL;
     return slu_device_fault(m->cfg.device, code, err);
 }
 
@@ -460,10 +463,12 @@ static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
     m->cuda = malloc(sizeof *m->cuda);
     if (!m->cuda)
         return slu_fail_nomem(err, sizeof *m->cuda);
-    /* Two windows, each at most a 32nd of the budget. */
-    uint64_t window = m->cfg.budget_byte / 32 / m->cfg.tok_bytes;
+    /* All windows together have at most a sixteenth of the budget, or one bin each, in
+     * the place of what batches have otherwise. */
+    uint64_t window = m->cfg.budget_byte / 16 / SLU_PACK_WINDOWS / m->cfg.tok_bytes;
     window = window < 1 << 22 ? window : 1 << 22;
-    int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a, window ? window : 1);
+    window = window > m->cfg.capacity ? window : m->cfg.capacity;
+    int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a, window);
     return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
 }
 

@@ -54,6 +54,7 @@ struct slu_pack_arrays {
                             readable up to a multiple of 64 bytes */
     uint64_t n_pool_tok;
     unsigned tok_bytes;
+    bool marked;  /* ids have marks of masks */
     uint32_t pad; /* copy.h fills gaps with this id */
 
     const struct slu_pack_range *range;
@@ -199,10 +200,12 @@ struct slu_pack_mem {
     struct slu_pack_arrays a;
 
     struct slu_pack_cuda *cuda; /* the arrays on a device; NULL: on the CPU */
+    struct slu_pack_cuda *left; /* a device that failed: windows that it filled */
 
-    /* The first bin and run of the next take. */
+    /* The first bin and run that is in no window. */
     size_t at_interval;
     uint64_t at_bin, at_run;
+    struct slu_packing_window ahead; /* which a device fills; n_bin 0: none */
 };
 
 /* Makes *m. *m is NULL if the address space for it is not available; then all items go
@@ -223,8 +226,7 @@ SLU_MUST_USE int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err);
 /* Finds the most pieces in a bin, after placing. */
 void slu_pack_mem_heaviest(struct slu_packing *p);
 SLU_MUST_USE int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
-                                   struct slu_batch *out, uint64_t tok,
-                                   struct slu_err *err);
+                                   uint64_t tok, struct slu_err *err);
 /* Handles the device's error `code`: the CPU takes over, or err is filled. */
 SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
                                     struct slu_err *err);

@@ -262,7 +262,8 @@ struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128
     return slu_u128_add(begin, last);
 }
 
-void slu_batch_sum(struct slu_batch *b)
+/* hash: of each sequence; NULL: not known. */
+static void sum(struct slu_batch *b, const struct slu_u128 *hash)
 {
     if (b->sum_valid)
         return;
@@ -277,7 +278,7 @@ void slu_batch_sum(struct slu_batch *b)
         for (uint64_t k = 0; k < q->n_seg; k++)
             padding += s[k].source == SLU_PADDING ? s[k].len_tok : 0;
         if (slu_batch_has_ids(b))
-            h = slu_batch_hash(b, q->tok_off, q->len_tok);
+            h = hash ? hash[i] : slu_batch_hash(b, q->tok_off, q->len_tok);
         if (b->masks)
             mask = slu_mask_hash(slu_batch_at(b, q->tok_off), q->len_tok, h);
         const bool masked = b->masks && n.loss_tokens < q->len_tok - padding;
@@ -292,4 +293,14 @@ void slu_batch_sum(struct slu_batch *b)
     }
     b->sum = t;
     b->sum_valid = true;
+}
+
+void slu_batch_sum(struct slu_batch *b)
+{
+    sum(b, NULL);
+}
+
+void slu_batch_sum_known(struct slu_batch *b, const struct slu_u128 *hash)
+{
+    sum(b, hash);
 }

@@ -153,6 +153,8 @@ SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b
 /* Computes sum and order, unless sum_valid. It is the costly part of a pass, so call it
  * where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);
+/* As slu_batch_sum, where the slu_hash_tokens of each sequence are known. */
+void slu_batch_sum_known(struct slu_batch *b, const struct slu_u128 *hash);
 
 /* Returns the digest of a list from the digests of its beginning and of its last n
  * values. The digest of one value is the value. The digest is a polynomial mod 2^128,

@@ -7,8 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "kernels/copy.h"
+#include "kernels/hash.h"
 #include "kernels/place.h"
 #include "kernels/scan.h"
 
@@ -61,16 +63,18 @@ struct op {
             size_t n_bin;
             struct slu_eos_block *b;
         } scan;
+        struct {
+            struct slu_hash_seqs s;
+            uint64_t *hash;
+        } hash;
     };
     void *work;
     size_t work_byte;
     void *owned; /* what was at transfer.from */
 };
 
-/* Kernels that ran, for SLU_FAKE_LOG. */
-extern struct fake_runs {
-    long histogram, scan, sort, place, copy;
-} fake_runs;
+/* Writes how often each kernel ran. */
+void fake_log_runs(FILE *f);
 
 /* Counts a call and puts o on the stream; a CUDA error if the call is one that fails, or
  * if work has fewer than want_byte. */

@@ -5,11 +5,23 @@
 #include <stdlib.h>
 
 #include "kernels/copy.h"
+#include "kernels/hash.h"
 #include "kernels/histogram.h"
 #include "kernels/place.h"
 #include "kernels/scan.h"
 #include "kernels/sort.h"
 #include "tests/fake/fake_private.h"
+
+static struct {
+    long histogram, scan, sort, place, copy, hash;
+} fake_runs;
+
+void fake_log_runs(FILE *f)
+{
+    fprintf(f, "histogram %ld\nscan %ld\nsort %ld\nplace %ld\ncopy %ld\nhash %ld\n",
+            fake_runs.histogram, fake_runs.scan, fake_runs.sort, fake_runs.place,
+            fake_runs.copy, fake_runs.hash);
+}
 
 size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
 {
@@ -122,6 +134,27 @@ int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, vo
     if (n_tok == 0)
         return 0;
     return fake_queue(o, work, work_byte, slu_copy_cuda_work(c, n_tok), stream);
+}
+
+static void run_hash(struct op *o)
+{
+    struct slu_hash_seqs s = o->hash.s;
+    uint64_t most = 0; /* ids that are used */
+    fake_runs.hash++;
+    s.first = fake_real(s.first, s.n * 8, "hash: first");
+    s.len = fake_real(s.len, s.n * 4, "hash: len");
+    for (size_t i = 0; i < s.n; i++)
+        most = s.first[i] + s.len[i] > most ? s.first[i] + s.len[i] : most;
+    s.tok = fake_real(s.tok, most * s.tok_bytes, "hash: tok");
+    slu_hash_ref(&s, fake_real(o->hash.hash, s.n * 16, "hash: hash"));
+}
+
+int slu_hash_cuda(const struct slu_hash_seqs *s, uint64_t *hash, void *stream)
+{
+    struct op o = {.run = run_hash, .hash = {*s, hash}};
+    if (s->n == 0)
+        return 0;
+    return fake_queue(o, NULL, 0, 0, stream);
 }
 
 size_t slu_eos_lengths_cuda_work(size_t n)

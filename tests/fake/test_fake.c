@@ -130,6 +130,7 @@ static struct arrays *new_arrays(size_t n_item, unsigned tok_bytes, bool concat)
                                   .len = s->len,
                                   .src = s->src,
                                   .tok_bytes = tok_bytes,
+                                  .marked = tok_bytes == 4 && n_item == 1,
                                   .pad = 777,
                                   .range = s->range,
                                   .n_range = concat ? 0 : DOMAINS,
@@ -173,13 +174,59 @@ static void free_arrays(struct arrays *s)
     free(s);
 }
 
+/* The bins of each window. */
+static struct {
+    size_t n;
+    uint32_t tok[256];
+} bins[SLU_PACK_WINDOWS];
+
+/* Adds bins of any length, until the window is full or earlier. Returns their ids. */
+static uint64_t add_bins(struct slu_pack_cuda *c, uint64_t left)
+{
+    uint64_t sum = 0;
+    size_t w = c->launched % SLU_PACK_WINDOWS;
+    for (bins[w].n = 0; sum < left && (!sum || rnd(20)); bins[w].n++) {
+        uint64_t n = 1 + rnd(CAPACITY);
+        n = n < c->window_tok ? n : c->window_tok;
+        n = n < left - sum ? n : left - sum;
+        if (!slu_pack_cuda_add(c, 1, n))
+            break;
+        assert_true(bins[w].n < 256);
+        bins[w].tok[bins[w].n] = (uint32_t)n;
+        sum += n;
+    }
+    assert_true(sum > 0);
+    return sum;
+}
+
+/* Copies the next window to out, from id *at on, and checks the hashes. */
+static int take(struct slu_pack_cuda *c, const struct slu_pack_arrays *a, uint64_t *at,
+                uint8_t *out)
+{
+    const void *tok;
+    struct slu_u128 *hash;
+    size_t w = c->waited % SLU_PACK_WINDOWS;
+    int code = slu_pack_cuda_wait(c, &tok, &hash);
+    assert_int_equal(!hash, a->marked);
+    for (size_t i = 0; i < bins[w].n && !code; i++) {
+        size_t n = bins[w].tok[i], n_byte = n * a->tok_bytes;
+        struct slu_u128 want = slu_hash_tokens(tok, n, a->tok_bytes);
+        if (hash)
+            assert_memory_equal(&hash[i], &want, sizeof want);
+        memcpy(out + *at * a->tok_bytes, tok, n_byte);
+        tok = (const uint8_t *)tok + n_byte;
+        *at += n;
+    }
+    return code;
+}
+
 /* All of it on the device, and from where that fails on the host. Returns the device's
  * last answer. `out` is what came out. */
 static int materialise(struct arrays *s, size_t window_tok, uint8_t *out)
 {
     struct slu_pack_cuda c;
     struct slu_pack_arrays *a = &s->a;
-    uint64_t at = 0;
+    uint64_t at = 0, next = 0;
     bool placed = a->n_step == 0;
     int code = slu_pack_cuda_open(&c, 0, a, window_tok);
     if (!placed) {
@@ -190,11 +237,14 @@ static int materialise(struct arrays *s, size_t window_tok, uint8_t *out)
         placed = code == 0;
     }
     while (!code && at < a->n_tok) {
-        size_t n = 1 + rnd(2 * window_tok);
-        n = n < a->n_tok - at ? n : (size_t)(a->n_tok - at);
-        code = slu_pack_cuda_get(&c, out + at * a->tok_bytes, n);
-        at += code ? 0 : n;
+        while (!code && next < a->n_tok && c.launched < c.waited + 2) {
+            next += add_bins(&c, a->n_tok - next);
+            code = slu_pack_cuda_launch(&c);
+        }
+        if (!code)
+            code = take(&c, a, &at, out);
     }
+    slu_pack_cuda_leave(&c);
     slu_pack_cuda_close(&c);
     slu_pack_cuda_close(&c); /* twice is legal */
     assert_int_equal(slu_fake_held(), 0);

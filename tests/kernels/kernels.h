@@ -63,6 +63,7 @@ void test_histogram(void);
 void test_sort(void);
 void test_place(void);
 void test_copy(void);
+void test_hash(void);
 void test_scan(void);
 
 #endif

@@ -93,6 +93,7 @@ static const struct {
               {"sort", test_sort},
               {"place", test_place},
               {"copy", test_copy},
+              {"hash", test_hash},
               {"scan", test_scan}};
 
 int main(int argc, char **argv)

@@ -15,6 +15,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/cgroup.h"
+#include "kernels/hash.h"
 #include "lib/base/hash.h"
 #include "lib/base/io.h"
 #include "lib/base/json_write.h"
@@ -230,6 +231,29 @@ static void token_hash_ignores_the_width(void **state)
     for (size_t i = 0; i < sizeof n / sizeof *n; i++)
         assert_int_equal(
             slu_u128_cmp(slu_hash_tokens(a, n[i], 2), slu_hash_tokens(b, n[i], 4)), 0);
+}
+
+/* Short ones are hashed by other rules than long ones, of which 16 KiB are at a time. */
+static void oracle_of_the_kernel_is_the_token_hash(void **state)
+{
+    static uint32_t id[20000];
+    struct slu_u128 hash[2000];
+    uint64_t want[2 * 2000], first[2000];
+    uint32_t len[2000];
+    (void)state;
+    for (uint32_t i = 0; i < 20000; i++)
+        id[i] = i * 2654435761u;
+    for (unsigned width = 2; width <= 4; width += 2) {
+        for (uint32_t i = 0; i < 2000; i++) {
+            len[i] = i < 1100 ? i + 1 : i * 9;
+            first[i] = i % 5;
+            hash[i] =
+                slu_hash_tokens((const uint8_t *)id + first[i] * width, len[i], width);
+        }
+        const struct slu_hash_seqs s = {id, width, first, len, 2000};
+        slu_hash_ref(&s, want);
+        assert_memory_equal(hash, want, sizeof want);
+    }
 }
 
 /* n ids in parts of up to `part`; returns whether their sums went to a file. */
@@ -533,6 +557,7 @@ int main(void)
         cmocka_unit_test(pages_are_zeroed_and_aligned),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),
+        cmocka_unit_test(oracle_of_the_kernel_is_the_token_hash),
         cmocka_unit_test(token_hash_in_parts),
         cmocka_unit_test(order_is_in_a_digest_of_a_list),
         cmocka_unit_test(draws_are_uniform_and_keyed),

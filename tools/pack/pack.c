@@ -381,7 +381,8 @@ static unsigned bin_slots(const struct pack_job *j, uint64_t share)
 {
     uint64_t tok_byte = 2 * j->capacity * j->in.tok_bytes,
              bin_byte = slu_packing_bin_byte(j->packing);
-    unsigned most = cli_slots(j->ctx, share);
+    unsigned most = cli_slots(j->ctx, share), windows = slu_packing_windows(j->packing);
+    most = most < windows ? most : windows;
     if (bin_byte > share)
         return 1;
     uint64_t n = share / (bin_byte > tok_byte ? bin_byte : tok_byte);

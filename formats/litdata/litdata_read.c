@@ -104,12 +104,13 @@ static int read_mask(const struct state *l, uint32_t *id, uint64_t n_id,
             (unsigned long long)l->at - 1, slu_le32(l->text.data),
             slu_le32(l->text.data + 4), (unsigned long long)n_id_byte,
             (unsigned long long)n_id);
-    uint64_t i = slu_mask_mark_bytes(id, mask, n_id);
+    int rc = slu_mask_check_plain(id, n_id, err);
+    uint64_t i = rc ? n_id : slu_mask_mark_bytes(id, mask, n_id);
     if (i < n_id)
         return slu_fail(err, SLU_E_FORMAT,
                         "item %llu: its mask has a %u at %llu; expected 0 or 1",
                         (unsigned long long)l->at - 1, mask[i], (unsigned long long)i);
-    return SLU_OK;
+    return rc;
 }
 
 static int litdata_next(void *state, uint64_t n_id, struct slu_buf *ids,

@@ -78,6 +78,8 @@ static int next_column(struct state *m, struct slu_mds_file *f, enum slu_mds_typ
 static int read_mask(struct state *m, uint32_t *id, uint64_t n_id, struct slu_err *err)
 {
     int rc = next_column(m, m->masks, SLU_MDS_U8, n_id, err);
+    if (!rc)
+        rc = slu_mask_check_plain(id, n_id, err);
     uint64_t i = rc ? n_id : slu_mask_mark_bytes(id, m->raw.data, n_id);
     if (i < n_id)
         return slu_fail(err, SLU_E_FORMAT,

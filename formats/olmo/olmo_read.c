@@ -11,7 +11,6 @@
 
 struct olmo {
     struct slu_raw *ids, *marks; /* marks NULL: no masks */
-    const char *path;            /* of the ids, for messages; borrowed */
     uint64_t n_id, n_seq, at;    /* ids of a sequence, 0 of whole documents; number of
                                  sequences; the next one */
     uint64_t n_tok, at_tok;      /* ids in the file; ids read */
@@ -46,16 +45,18 @@ static int next_row(struct olmo *o, struct slu_err *err)
 static int open_file(struct slu_raw **raw, const char *path, struct olmo *o,
                      unsigned width, struct slu_err *err)
 {
+    const bool marks = raw == &o->marks;
     int rc = slu_raw_open(raw, path, false, NULL, err);
     if (rc)
-        return slu_err_at(err, "%s", path);
+        return marks ? slu_err_at(err, "the label_mask beside it") : rc;
     const uint64_t n_byte = slu_raw_stored(*raw);
     if (!o->n_id && !o->n_tok)
         o->n_tok = n_byte / width;
     if (o->n_tok <= UINT64_MAX / width && n_byte == o->n_tok * width)
         return SLU_OK;
     return slu_fail(err, SLU_E_TRUNCATED,
-                    "%s: has %llu bytes; %llu ids of %u bytes were expected", path,
+                    "%shas %llu bytes; %llu ids of %u bytes were expected",
+                    marks ? "the label_mask beside it " : "",
                     (unsigned long long)n_byte, (unsigned long long)o->n_tok, width);
 }
 
@@ -67,13 +68,11 @@ static int olmo_open(void **state, const char *const *path,
     *state = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    *o = (struct olmo){
-        .path = path[0], .n_id = b->n_id, .n_seq = n_seq, .tok_bytes = b->tok_bytes};
+    *o = (struct olmo){.n_id = b->n_id, .n_seq = n_seq, .tok_bytes = b->tok_bytes};
     int rc = SLU_OK;
     if (__builtin_mul_overflow(n_seq, b->n_id, &o->n_tok))
-        rc =
-            slu_fail(err, SLU_E_TRUNCATED, "%s: %llu sequences of %llu ids are missing",
-                     path[0], (unsigned long long)n_seq, (unsigned long long)b->n_id);
+        rc = slu_fail(err, SLU_E_TRUNCATED, "%llu sequences of %llu ids are missing",
+                      (unsigned long long)n_seq, (unsigned long long)b->n_id);
     if (!rc)
         rc = open_file(&o->ids, path[0], o, b->tok_bytes, err);
     if (!rc && b->masks)
@@ -98,18 +97,17 @@ static int check_rows(struct olmo *o, struct slu_err *err)
     while (!rc && o->have_row && o->row.start < end) {
         if (o->row.start != at || o->row.end > end)
             return slu_fail(err, SLU_E_FORMAT,
-                            "%s: the rows beside it are wrong in sequence %llu: a row "
+                            "the rows beside it are wrong in sequence %llu: a row "
                             "has ids %llu to %llu, and the sequence ids %llu to %llu",
-                            o->path, (unsigned long long)o->at,
-                            (unsigned long long)o->row.start,
+                            (unsigned long long)o->at, (unsigned long long)o->row.start,
                             (unsigned long long)o->row.end, (unsigned long long)begin,
                             (unsigned long long)end);
         at = o->row.end;
         rc = next_row(o, err);
     }
     if (!rc && at == begin)
-        rc = slu_fail(err, SLU_E_FORMAT, "%s: sequence %llu has no row beside it",
-                      o->path, (unsigned long long)o->at);
+        rc = slu_fail(err, SLU_E_FORMAT, "sequence %llu has no row beside it",
+                      (unsigned long long)o->at);
     return rc;
 }
 
@@ -120,12 +118,13 @@ static int read_mask(struct olmo *o, uint32_t *id, uint64_t n_id, struct slu_err
     int rc = slu_buf_reserve(&o->mask, n_id, err);
     if (!rc)
         rc = slu_raw_take(o->marks, o->mask.data, n_id, err);
+    if (!rc)
+        rc = slu_mask_check_plain(id, n_id, err);
     uint64_t i = rc ? n_id : slu_mask_mark_bytes(id, o->mask.data, n_id);
     if (i < n_id)
-        return slu_fail(
-            err, SLU_E_FORMAT,
-            "%s: byte %llu of the label_mask beside it is %u; expected 0 or 1", o->path,
-            (unsigned long long)(o->at_tok + i), o->mask.data[i]);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "byte %llu of the label_mask beside it is %u; expected 0 or 1",
+                        (unsigned long long)(o->at_tok + i), o->mask.data[i]);
     return rc;
 }
 
@@ -134,10 +133,9 @@ static int document(struct olmo *o, uint64_t *n_id, struct slu_err *err)
 {
     if (!o->have_row || o->row.start != o->at_tok || o->row.end == o->row.start)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: the rows beside it are wrong: document %llu begins at id "
+                        "the rows beside it are wrong: document %llu begins at id "
                         "%llu",
-                        o->path, (unsigned long long)o->at,
-                        (unsigned long long)o->at_tok);
+                        (unsigned long long)o->at, (unsigned long long)o->at_tok);
     *n_id = o->row.end - o->row.start;
     return next_row(o, err);
 }
@@ -147,8 +145,7 @@ static int end(const struct olmo *o, struct slu_err *err)
 {
     if (o->n_id || (!o->have_row && o->at_tok == o->n_tok))
         return SLU_EOF;
-    return slu_fail(err, SLU_E_FORMAT,
-                    "%s: has %llu ids, and its %llu documents have %llu", o->path,
+    return slu_fail(err, SLU_E_FORMAT, "has %llu ids, and its %llu documents have %llu",
                     (unsigned long long)o->n_tok, (unsigned long long)o->n_seq,
                     (unsigned long long)o->at_tok);
 }

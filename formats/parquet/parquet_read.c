@@ -166,6 +166,8 @@ static int parquet_next(void *state, uint64_t n_id, struct slu_buf *ids,
     if (!rc)
         rc = slu_buf_append(ids, p->list[INPUT_IDS].data, p->list[INPUT_IDS].len, err);
     uint32_t *marked = (void *)ids->data;
+    if (!rc && p->masks)
+        rc = slu_mask_check_plain(marked, p->n_id, err);
     for (uint64_t i = 0; p->masks && !rc && i < p->n_id; i++)
         marked[i] = slu_mask_mark(marked[i], (uint32_t)mask[i]);
     return rc;
@@ -215,6 +217,8 @@ static int sft_next(void *state, uint64_t n_id, struct slu_buf *ids,
         return rc;
     slu_buf_clear(ids);
     rc = slu_buf_append(ids, p->list[INPUT_IDS].data, p->list[INPUT_IDS].len, err);
+    if (!rc && p->masks)
+        rc = slu_mask_check_plain((const uint32_t *)(void *)ids->data, p->n_id, err);
     const int32_t *start = (const int32_t *)(const void *)p->list[SEQ_START_ID].data;
     const size_t n = p->list[SEQ_START_ID].len / 4;
     if (!rc && (n == 0 || start[0] != 0))

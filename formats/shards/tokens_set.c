@@ -240,7 +240,7 @@ static int check_padding(const struct slu_header *h, const char *path,
                ? SLU_OK
                : slu_fail(err, SLU_E_UNSUPPORTED,
                           "%s: has padding between segments, which this step cannot "
-                          "keep",
+                          "keep; give it the stream that was padded",
                           path);
 }
 

@@ -234,6 +234,8 @@ static int read_mask(struct wds *w, struct slu_buf *ids, struct slu_err *err)
                          (unsigned long long)w->n, ids->len / 4, w->mask.len / 4);
     uint32_t *id = (uint32_t *)(void *)ids->data;
     const uint32_t *bit = (const uint32_t *)(const void *)w->mask.data;
+    if (!rc)
+        rc = slu_mask_check_plain(id, ids->len / 4, err);
     for (size_t i = 0; !rc && i < ids->len / 4; i++) {
         if (bit[i] > 1)
             return slu_fail_at(err, SLU_E_FORMAT, w->at,

@@ -7,6 +7,18 @@
 
 enum { CHUNK_TOK = 4096 }; /* a multiple of 8; stays in the first-level cache */
 
+int slu_mask_check_plain(const uint32_t *id, size_t n, struct slu_err *err)
+{
+    size_t i = 0;
+    while (i < n && !(id[i] & SLU_TRAINED))
+        i++;
+    return i == n ? SLU_OK
+                  : slu_fail(err, SLU_E_FORMAT,
+                             "id %u at %zu is damaged; beside a mask, ids below 2^31 "
+                             "were expected",
+                             id[i], i);
+}
+
 void slu_mask_join(uint32_t *marked, const void *tok, unsigned tok_bytes,
                    const uint8_t *bits, size_t n)
 {

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/err.h"
 #include "lib/base/hash.h"
 
 SLU_BEGIN_DECLS
@@ -25,6 +26,10 @@ static inline uint64_t slu_mask_bytes(uint64_t n)
 {
     return n / 8 + (n % 8 != 0);
 }
+
+/* SLU_E_FORMAT unless the n ids are below 2^31, as all are before they are marked. */
+SLU_MUST_USE int slu_mask_check_plain(const uint32_t *id, size_t n,
+                                      struct slu_err *err);
 
 /* Makes marked ids of n ids of tok_bytes (2 or 4) bytes at `tok`, little-endian and at
  * any alignment, and of their bits (bit i % 8 of byte i / 8). tok NULL: ids are 0. bits

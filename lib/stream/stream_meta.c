@@ -13,8 +13,10 @@ int slu_meta_check(const struct slu_reader *r, const struct slu_header *h,
                         "has masks, which tell the tokens that are trained on; this "
                         "step would lose them");
     if (h->inner_padding && !r->inner_padding)
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "has padding between segments, which this step cannot keep");
+        return slu_fail(
+            err, SLU_E_UNSUPPORTED,
+            "has padding between segments, which this step cannot keep; give "
+            "it the stream that was padded");
     return SLU_OK;
 }
 

@@ -145,6 +145,11 @@ same "merged reports have them" '["tokenize", 7, "dedup --exact", 7]' \
 inspect --merge-stats --table 1.json 2.json >out
 same "and a line of the table" 2 "$(grep -c '^ *trained on  *7 ' out)"
 
+# Special tokens are shown, as they can be trained on; padding is not.
+printf '{"text": "x<r> a<l>", "spans": [[1, 4], [5, 9]]}\n' | tokenize -q -t s.json --no-eos --eos '<l>' --special parse --spans-field spans |
+    pack -q --length 16 | inspect --records --text >out
+same "inspect --records --text has special tokens" '["x<r>a<l>", ["<r>a<l>"]]' "$(json out '[d["text"], d["trained"]]')"
+
 # Parts of which one has no masks: ids have four bytes with masks and without, and are not taken for one another.
 "$PYTHON" "$top/tests/cli/make_tokenizer.py" | sed 's/257/70000/g' >wide.json
 printf '{"text": "abc", "spans": [[0, 2]]}\n{"text": "abd", "spans": [[0, 2]]}\n' >parts.jsonl
@@ -153,6 +158,19 @@ wide 0/2 --spans-field spans -o with0.tks
 wide 1/2 --spans-field spans -o with1.tks
 wide 0/2 -o without0.tks
 wide 1/2 -o without1.tks
+# A set of ids of four bytes: one that is 2^31 too large is no mark of its token.
+pack -q --length 4 -o wide.tks with0.tks with1.tks
+shuffle -q --format olmo -o wide.set wide.tks
+shard=$(echo wide.set/D_2/*.npy)
+cp "$shard" good.npy
+poke() { printf '%b' "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
+poke "$shard" 3 '\0200'
+status "a damaged id" 1 inspect --records wide.set
+check "is named" grep -q "$shard: id 21474[0-9]* at 0 is damaged" err
+cp good.npy "$shard"
+poke "${shard%.npy}.label_mask" 1 '\0007'
+status "a mask of another byte" 1 inspect --records wide.set
+same "is named, with its file once" "inspect: $shard: byte 1 of the label_mask beside it is 7; expected 0 or 1" "$(cat err)"
 for first in with without; do
     second=with
     [ $first = without ] || second=without

@@ -428,10 +428,12 @@ static size_t open_bytes(const uint8_t *p, size_t n)
     return 0;
 }
 
-/* Puts the text of tokens as a JSON string. Decodes one window of tokens after the
- * other, so that a line may be longer than memory. */
+/* Puts the text of tokens as a JSON string, with that of special tokens or without.
+ * Decodes one window of tokens after the other, so that a line may be longer than memory.
+ */
 static int put_string(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
-                      uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
+                      uint64_t n, const struct slu_vocab_table *v, bool special,
+                      struct slu_err *err)
 {
     enum { WINDOW = 4096 };
     struct slu_buf text = SLU_BUF_INIT, plain = SLU_BUF_INIT;
@@ -441,7 +443,7 @@ static int put_string(struct slu_buf *line, const struct slu_batch *b, uint64_t 
         const void *ids;
         rc = slu_batch_ids(b, at + from, k, &plain, &ids, err);
         if (!rc)
-            rc = slu_detok(v, ids, k, b->tok_bytes, false, &text, err);
+            rc = slu_detok(v, ids, k, b->tok_bytes, special, &text, err);
         size_t open = from + k < n ? open_bytes(text.data, text.len) : 0;
         if (!rc)
             rc = slu_json_put_part(line, text.data, text.len - open, err);
@@ -458,11 +460,12 @@ static int put_string(struct slu_buf *line, const struct slu_batch *b, uint64_t 
 
 /* Puts the text of tokens, and of each run of them that is trained on. */
 static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
-                    uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
+                    uint64_t n, const struct slu_vocab_table *v, bool special,
+                    struct slu_err *err)
 {
     int rc = slu_buf_printf(line, err, ",\"text\":");
     if (!rc)
-        rc = put_string(line, b, at, n, v, err);
+        rc = put_string(line, b, at, n, v, special, err);
     if (rc || !b->masks)
         return rc;
     rc = slu_buf_printf(line, err, ",\"trained\":[");
@@ -474,7 +477,7 @@ static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at
             continue;
         rc = slu_buf_printf(line, err, "%s", comma);
         if (!rc)
-            rc = put_string(line, b, i, to - i, v, err);
+            rc = put_string(line, b, i, to - i, v, special, err);
         comma = ",";
     }
     return rc ? rc : slu_buf_printf(line, err, "]");
@@ -524,8 +527,10 @@ int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
         rc = put_tokens(line, b, q->tok_off, q->len_tok, err);
     if (!rc && b->masks)
         rc = put_mask(line, b, q->tok_off, q->len_tok, err);
+    const struct slu_seg *last = &b->seg[q->seg_off + q->n_seg - 1];
+    const uint64_t n_pad = b->masks && last->source == SLU_PADDING ? last->len_tok : 0;
     if (!rc && text && slu_batch_has_ids(b))
-        rc = put_text(line, b, q->tok_off, q->len_tok, text, err);
+        rc = put_text(line, b, q->tok_off, q->len_tok - n_pad, text, b->masks, err);
     if (!rc)
         rc = slu_buf_printf(line, err, "}\n");
     return rc ? rc : print(line, err);
@@ -546,7 +551,7 @@ int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
         slu_buf_clear(line);
         rc = put_segment(line, b, s, names, err);
         if (!rc)
-            rc = put_text(line, b, at - n, n, v, err);
+            rc = put_text(line, b, at - n, n, v, false, err);
         if (!rc)
             rc = slu_buf_printf(line, err, "}\n");
         if (!rc)

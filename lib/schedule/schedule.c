@@ -81,9 +81,9 @@ static int odds_list(const char *text, uint64_t *odds, size_t n, struct slu_err 
         unsigned long long v = strtoull(p, &end, 10);
         if (*p < '0' || *p > '9' || errno || v > UINT64_C(1000000000000000))
             return slu_fail(err, SLU_E_USAGE,
-                            "curriculum %s: expected %s, or %zu whole numbers with "
-                            "commas between, the odds of each bucket, shortest first",
-                            text, curricula, n);
+                            "curriculum %s: expected %s, or whole numbers with commas "
+                            "between, the odds of each bucket, shortest first",
+                            text, curricula);
         odds[i] = v;
         if (*end != (i + 1 < n ? ',' : '\0'))
             return slu_fail(
@@ -124,6 +124,14 @@ int slu_curriculum_odds(const char *curriculum, uint64_t *odds, size_t n,
         odds[n - 1 - i] = t;
     }
     return rc;
+}
+
+int slu_curriculum_check(const char *curriculum, struct slu_err *err)
+{
+    uint64_t odds;
+    if (*curriculum >= '0' && *curriculum <= '9')
+        return SLU_OK;
+    return slu_curriculum_odds(curriculum, &odds, 1, err);
 }
 
 /* ---- the search for factors ---- */

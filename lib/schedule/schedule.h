@@ -66,6 +66,10 @@ struct slu_u128 slu_bucket_counts_digest(const struct slu_bucket_counts *s);
 SLU_MUST_USE int slu_curriculum_odds(const char *curriculum, uint64_t *odds, size_t n,
                                      struct slu_err *err);
 
+/* SLU_E_USAGE for a name that is no curriculum's. Of numbers only the buckets' count can
+ * tell whether they are odds. */
+SLU_MUST_USE int slu_curriculum_check(const char *curriculum, struct slu_err *err);
+
 struct slu_openlm_cfg {
     uint64_t tokens;       /* of the whole training; 0: those of whole shards */
     uint64_t epochs;       /* checkpoints, each with the whole curriculum; >= 1 */

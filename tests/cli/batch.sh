@@ -135,10 +135,10 @@ same "streams that are stored" "stopped/work/tokenize/N.tks " "$(find stopped/wo
 check "the books of a stage that ran three times" test "$(json stopped/report.json 'sum(p.get("mode") == "exact" for p in d["programs"])')" = 1
 
 # Without shards, and without steps.
-printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'choose = --top 80% --by length' 'decompose =' >short
+printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'dedup =' 'choose = --top 80% --by length' 'decompose =' >short
 status "no shuffle" 0 sluice-batch --local 2 short stream
 cat stream/stream/*.tks | inspect --records - | sha >a
-tokenize --id-field id in | choose --top 80% --by length | decompose | inspect --records - | sha >b
+tokenize --id-field id in | dedup | choose --top 80% --by length | decompose | inspect --records - | sha >b
 same "parts of a stream" "$(cat b)" "$(cat a)"
 same "the books of all parts" true "$(json stream/report.json 'd["conserved"]')"
 
@@ -178,6 +178,10 @@ refused "a line without =" 'bad:12: .*key = value' 'memory 8G'
 refused "a key twice" 'bad:12: parts was given in line 3' 'parts = 4'
 refused "no number" 'bad:12: threads = many' 'threads = many'
 refused "an option that is not the user's" 'bad:12: dedup: --work' 'dedup = --substring 50 --work x'
+refused "a seed of one step" 'bad:12: dedup: --seed is set by sluice-batch itself; write seed = N$' 'dedup = --substring 50 --seed 7'
+refused "  in one word" 'bad:12: dedup: --seed=7 is set by sluice-batch itself; write seed = N$' 'dedup = --substring 50 --seed=7'
+refused "threads of one step" 'bad:12: dedup: -T2 is set by sluice-batch itself; write threads = N$' 'dedup = --substring 50 -T2'
+refused "choose without a choice" 'bad:12: choose: nothing to choose by; give' 'choose ='
 refused "a mode twice" 'bad:12: dedup --near was given' 'dedup = --near --threshold 0.5'
 refused "a mode that has no parts" 'bad:12: dedup = --ngrams: expected --exact, --near or --substring N' 'dedup = --ngrams'
 refused "an input that is not there" 'input = nowhere: there is no' 'input = nowhere'

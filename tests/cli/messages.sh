@@ -26,6 +26,8 @@ refused "an unknown method" 2 "is not one of bfd|ffd|" pack --method best two.tk
 names="natural, uniform, or grow or shrink with -linear, -p2 or -p100"
 refused "an unknown curriculum" 2 "$names" schedule --curriculum steep set
 refused "an unknown shape" 2 "$names" schedule --curriculum grow-steep set
+refused "  before the set is read" 2 "curriculum foo: expected $names" schedule --curriculum foo no-set
+refused "an option in place of a value" 2 "--json needs a value, FILE, and the option --trainer follows it" schedule --json --trainer generic set
 refused "too many odds" 2 "give as many odds as there are buckets, 2" schedule --curriculum 1,2,3 set
 
 # Names that are nearly right.

@@ -11,6 +11,14 @@ function above(a, b) {
     sub(/^0+/, "", a)
     return length(a) != length(b) ? length(a) > length(b) : ("x" a) > ("x" b)
 }
+# by_line(OPTION): which line of the recipe says it instead.
+function by_line(o) {
+    sub(/=.*/, "", o)
+    return o == "--seed" ? "; write seed = N" : o ~ /^-(t.*|-tokenizer)$/ ? "; write tokenizer = FILE" : \
+        o ~ /^-(T.*|-threads)$/ ? "; write threads = N" : o ~ /^-(M.*|-memory)$/ ? "; write memory = SIZE" : \
+        o == "--tmpdir" ? "; write tmpdir = DIR" : o == "--files-from" ? "; write input = FILE" : \
+        o ~ /^--part/ ? "; write parts = N" : ""
+}
 BEGIN {
     file = ENVIRON["file"]
     order = "input tokenizer parts seed tokenize dedup choose decompose pack shuffle"
@@ -69,7 +77,7 @@ $0 == "" { next }
         bad(k " was given in line " said[k] " already")
     if (domain == "." || domain ~ /\t/)
         bad("input" domain ": expected input.DOMAIN = a file or folder")
-    if (v == "" && k !~ /^(tokenize|decompose|pack|shuffle)$/)
+    if (v == "" && !(k in program))
         bad(k " has no value")
     if ((k == "parts" || last == "threads" || k == "queue") && v !~ /^[1-9][0-9]*$/)
         bad(k " = " v ": a number from 1 on")
@@ -93,7 +101,7 @@ $0 == "" { next }
             bad(k ": nothing stands behind the last backslash; put a space there in quotes")
         for (i = 1; i <= w && k in program; i++)
             if (word[i] ~ managed)
-                bad(k ": " word[i] " is set by sluice-batch itself")
+                bad(k ": " word[i] " is set by sluice-batch itself" by_line(word[i]))
     }
     if (k == "dedup") {
         m = mode(v)

@@ -2,7 +2,8 @@
 # Quotes ' and " and the backslash work as in a shell; $, * and similar characters have no special meaning.
 #   words(TEXT)    the number of words, in word[1], word[2], ...; -1 if a quote is not closed
 #   quoted(WORD)   the word, quoted for the shell
-#   mode(TEXT)     the mode of a line of dedup's options: exact, near or substring; "" if it has none of these
+#   mode(TEXT)     the mode of a line of dedup's options: exact, near or substring; exact without options, and "" if they have
+#                  none of these
 function words(text,    i, c, q, n, inside, size) {
     split("", word)
     n = inside = 0
@@ -31,6 +32,7 @@ function words(text,    i, c, q, n, inside, size) {
 }
 function mode(text,    i, n, m) {
     n = words(text)
+    m = n ? "" : "exact"
     for (i = 1; i <= n; i++)
         if (word[i] ~ /^--substring(=.*)?$/)
             m = "substring"

@@ -353,6 +353,22 @@ static int bad_option(const struct table *t, int c, const char *word,
                     near ? "use --" : "see --help", near ? near : "");
 }
 
+/* Refuses the word behind an option that wants a value if it is an option itself: the
+ * value was forgotten. --option=VALUE takes any value. */
+static int check_value(const struct table *t, const struct cli_opt *o, const char *word,
+                       struct slu_err *err)
+{
+    if (strncmp(word, "--", 2) != 0)
+        return SLU_OK;
+    const size_t n = strcspn(word + 2, "=");
+    for (int i = 0; i < t->n; i++)
+        if (strlen(t->opt[i]->name) == n && !strncmp(t->opt[i]->name, word + 2, n))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--%s needs a value, %s, and the option %.*s follows it",
+                            o->name, o->arg ? o->arg : "VALUE", (int)n + 2, word);
+    return SLU_OK;
+}
+
 int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,
               struct slu_err *err)
 {
@@ -380,7 +396,11 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
             return SLU_OK;
         }
         void *base = t.common[i] ? (void *)&ctx->common : ctx->opts;
-        int rc = set(t.opt[i], base, base, optarg, err);
+        int rc = optarg && optarg == argv[optind - 1]
+                     ? check_value(&t, t.opt[i], optarg, err)
+                     : SLU_OK;
+        if (!rc)
+            rc = set(t.opt[i], base, base, optarg, err);
         if (rc)
             return rc;
         if (!t.common[i] && i < 64)

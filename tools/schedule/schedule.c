@@ -173,7 +173,7 @@ static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
                         "--olmo-path and --olmo-tokenizer need --olmo-cache");
     if (o->epochs == 0 || o->cycles == 0)
         return slu_fail(err, SLU_E_USAGE, "--epochs and --cycles must be at least 1");
-    return SLU_OK;
+    return slu_curriculum_check(o->curriculum, err);
 }
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)

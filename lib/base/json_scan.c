@@ -194,8 +194,8 @@ size_t slu_json_unescape_u(const uint8_t *p, size_t n, uint8_t out[4], size_t *o
     return len;
 }
 
-/* Decodes one escape or one plain byte of accepted string content to out. Returns the
- * bytes read. */
+/* Decodes one escape or one plain byte of scanned string content to out. Returns the
+ * bytes read; 0: a lone surrogate, for which the scan rejects the record at its end. */
 static size_t unescape_one(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len)
 {
     const bool is_escape = p[0] == '\\';
@@ -217,9 +217,10 @@ static bool content_is(const uint8_t *p, size_t n, bool escaped, const char *wan
     for (size_t i = 0; i < n;) {
         uint8_t c[4];
         size_t len;
-        i += unescape_one(p + i, n - i, c, &len);
-        if (want_len - at < len || memcmp(c, want + at, len) != 0)
+        const size_t used = unescape_one(p + i, n - i, c, &len);
+        if (!used || want_len - at < len || memcmp(c, want + at, len) != 0)
             return false;
+        i += used;
         at += len;
     }
     return at == want_len;

@@ -21,7 +21,8 @@ static uint64_t rnd(uint64_t n)
  * are no NaN, no infinity, no script and no control character. */
 static void check_xml(const struct slu_buf *b)
 {
-    const char *stack[32], *p = (const char *)b->data, *end = p + b->len;
+    const char *p = (const char *)b->data, *end = p + b->len;
+    char *stack[32];
     int depth = 0;
     assert_true(b->len < SLU_SVG_MOST);
     assert_null(memmem(p, b->len, "nan", 3) ? "nan" : NULL);
@@ -46,6 +47,7 @@ static void check_xml(const struct slu_buf *b)
         if (close) {
             assert_true(depth-- > 0);
             assert_memory_equal(stack[depth], name, n + 1);
+            free(stack[depth]);
         } else if (p[-1] != '/') {
             char tag[32];
             assert_true(depth < 32 && n < sizeof tag - 1);

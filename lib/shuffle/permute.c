@@ -37,9 +37,7 @@ static bool sampled(const struct slu_permute_cfg *cfg, const struct slu_seg *seg
 
 /* ---- keys ---- */
 
-/* Maps a key into group `i` of n: groups follow one another, spread over the whole
- * range as the sorter needs. Up to n neighbouring keys become equal. */
-static struct slu_u128 in_group(struct slu_u128 key, unsigned i, unsigned n)
+struct slu_u128 slu_permute_in_group(struct slu_u128 key, unsigned i, unsigned n)
 {
     unsigned __int128 hi = (unsigned __int128)i << 64 | key.hi;
     unsigned __int128 lo = (hi % n) << 64 | key.lo;
@@ -52,7 +50,7 @@ static struct slu_u128 ordinal_key(uint64_t i)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll(i + 1);
     uint64_t rest = (i + 1) << (64 - bits) << 1; /* without the leading 1 bit */
-    return in_group((struct slu_u128){0, rest}, bits, 61);
+    return slu_permute_in_group((struct slu_u128){0, rest}, bits, 61);
 }
 
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
@@ -78,11 +76,12 @@ static struct slu_u128 place_in_group(const struct slu_permute *p, struct slu_u1
                                       unsigned bucket, unsigned period)
 {
     unsigned group = p->cfg.by_bucket ? bucket * slu_permute_n_period(p) : 0;
-    return in_group(key, group + period, n_group(p));
+    return slu_permute_in_group(key, group + period, n_group(p));
 }
 
-static struct slu_u128 order_key(const struct slu_permute *p, const struct slu_batch *b,
-                                 const struct slu_seq *q, uint64_t repeat)
+struct slu_u128 slu_permute_order_key(const struct slu_permute *p,
+                                      const struct slu_batch *b,
+                                      const struct slu_seq *q, uint64_t repeat)
 {
     struct slu_u128 key =
         slu_permute_key(p->cfg.seed, repeat, &b->seg[q->seg_off], q->n_seg);
@@ -182,7 +181,7 @@ void slu_permute_judge(struct slu_permute *p, const struct slu_batch *b,
     if (j->verdict == TAKE && p->cfg.order == SLU_ORDER_KEEP)
         j->key = (struct slu_u128){0, 0}; /* slu_permute_put counts instead */
     else if (j->verdict == TAKE)
-        j->key = order_key(p, b, q, 0);
+        j->key = slu_permute_order_key(p, b, q, 0);
     else
         j->key = slu_batch_content(b, q->tok_off, q->len_tok);
 }
@@ -272,7 +271,7 @@ int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
     if (p->cfg.order == SLU_ORDER_KEEP)
         key = ordinal_key(repeat << 40 | p->ordinal);
     else if (repeat)
-        key = order_key(p, b, q, repeat);
+        key = slu_permute_order_key(p, b, q, repeat);
     key = place_in_group(p, key, j->bucket, period);
     if (!rc)
         rc = slu_sorter_add(p->sorter, key, p->rec.piece, SLU_SEQREC_PIECES, err);

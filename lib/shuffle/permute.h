@@ -83,9 +83,10 @@ struct slu_permute_result {
     struct slu_count out;         /* sequences handed out so far */
     struct slu_count not_sampled; /* left out by `sample` */
     struct slu_count no_bucket;   /* left out by buckets_only */
-    struct slu_count not_mixed;   /* among `taken`: left out by the mix */
-    struct slu_count repeated;    /* taken once more by the mix */
-    uint64_t longest;             /* tokens of the longest sequence among `taken` */
+    /* among `taken`: left out by the mix; in parts also by max_tokens without one */
+    struct slu_count not_mixed;
+    struct slu_count repeated; /* taken once more by the mix */
+    uint64_t longest;          /* tokens of the longest sequence among `taken` */
     /* of the sequences left out for any of these reasons */
     struct slu_u128 left_checksum;
     struct slu_u128 repeated_checksum;

@@ -1,5 +1,5 @@
 /* permute_private.h - shared by permute.c (keys, one pass), permute_wait.c (orders that
- * need all sequences first) and shuffle_flow.c. Private to these.
+ * need all sequences first), shuffle_flow.c and shuffle_cut.c. Private to these.
  */
 #ifndef SLU_PERMUTE_PRIVATE_H
 #define SLU_PERMUTE_PRIVATE_H
@@ -33,7 +33,7 @@ struct slu_permute {
 
     /* For orders that need all sequences before the first is placed: */
     struct slu_mixer *mixer;
-    struct slu_cut *band_end; /* n_band ends */
+    struct slu_cut *band_end; /* n_band ends; of other orders in parts one, `fits` */
     struct slu_cut fits;      /* the end by max_tokens */
     struct slu_spool *wait;   /* sequences of an input that cannot be read again */
     /* of all waiting records; of the largest; of files */
@@ -80,9 +80,15 @@ struct slu_mark {
     int source;
 };
 
+/* Whether stages before this one find the ends of what is taken (shuffle_cut.c). */
+static inline bool slu_permute_counted(const struct slu_permute_cfg *cfg)
+{
+    return cfg->flow && !cfg->mix &&
+           (cfg->order > SLU_ORDER_KEEP || cfg->max_tokens != UINT64_MAX);
+}
 static inline bool slu_permute_waits(const struct slu_permute *p)
 {
-    return p->mixer || p->cfg.order == SLU_ORDER_BANDS;
+    return p->mixer || p->cfg.order == SLU_ORDER_BANDS || slu_permute_counted(&p->cfg);
 }
 static inline bool slu_permute_marked(const struct slu_permute *p)
 {
@@ -101,6 +107,9 @@ static inline struct slu_mark *slu_permute_marks(struct slu_judged *j, size_t n)
 
 struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t repeat,
                                  const struct slu_seg *seg, uint64_t n_seg);
+/* Maps a key into group `i` of n: groups follow one another, spread over the whole
+ * range as the sorter needs. Up to n neighbouring keys become equal. */
+struct slu_u128 slu_permute_in_group(struct slu_u128 key, unsigned i, unsigned n);
 /* Returns a key in the order of scores, ties by key. */
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
                                       bool descending);
@@ -113,6 +122,10 @@ struct slu_count *slu_permute_left(struct slu_permute_result *r, uint32_t verdic
 /* slu_permute_next of an order that passes. */
 SLU_MUST_USE int slu_permute_passed(struct slu_permute *p, struct slu_batch *b,
                                     struct slu_err *err);
+/* The place in the order, in a repeat; of bands the place within one. */
+struct slu_u128 slu_permute_order_key(const struct slu_permute *p,
+                                      const struct slu_batch *b,
+                                      const struct slu_seq *q, uint64_t repeat);
 /* Puts sequence q of b into the sorter, as repeat `repeat`. m: its mark, or NULL. */
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
                                  const struct slu_seq *q, const struct slu_judged *j,

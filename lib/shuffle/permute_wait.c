@@ -22,7 +22,7 @@ int slu_permute_wait_new(struct slu_permute *p, struct slu_err *err)
 {
     if (p->cfg.mix && p->cfg.order == SLU_ORDER_BANDS)
         return slu_fail(err, SLU_E_USAGE, "bands and a mix cannot be combined");
-    if (p->cfg.order == SLU_ORDER_BANDS)
+    if (p->cfg.order == SLU_ORDER_BANDS && !p->cfg.flow)
         return slu_select_new(&p->select, p->cfg.budget_byte / 16, p->tmpdir, err);
     if (!p->cfg.mix)
         return SLU_OK;
@@ -48,9 +48,12 @@ void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
         j->verdict = NO_SOURCE;
     else if (p->mixer)
         m->line = slu_permute_hash("slublnd1", p->cfg.seed, 0, seg, q->n_seg);
-    else if (p->cfg.order == SLU_ORDER_BANDS)
-        m->line = slu_permute_score_key(
-            slu_seq_score(b, q), slu_permute_key(p->cfg.seed, 0, seg, q->n_seg), false);
+    else if (slu_permute_waits(p))
+        m->line = p->cfg.order == SLU_ORDER_BANDS
+                      ? slu_permute_score_key(
+                            slu_seq_score(b, q),
+                            slu_permute_key(p->cfg.seed, 0, seg, q->n_seg), false)
+                      : slu_permute_order_key(p, b, q, 0);
 }
 
 /* ---- pass 1 ---- */
@@ -86,21 +89,33 @@ int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
 
 /* ---- pass 2 ---- */
 
+static void leave(struct slu_permute *p, const struct slu_mark *m, struct slu_count n)
+{
+    slu_count_add(&p->result.not_mixed, n);
+    p->result.left_checksum = slu_u128_add(p->result.left_checksum, m->hash);
+}
+
 /* Places a sequence once, in the first band that ends after it. */
 static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
                          const struct slu_seq *q, const struct slu_judged *j,
                          const struct slu_mark *m, struct slu_err *err)
 {
     struct slu_count n = slu_seq_count(b, q);
-    unsigned band = p->cfg.n_band - 1;
+    const unsigned n_band = slu_permute_n_period(p);
+    unsigned band = n_band - 1;
+    if (p->planned)
+        slu_count_add(&p->result.taken, n);
     /* Each end takes its share of equal keys, as the ends of periods do. */
-    for (unsigned i = p->cfg.n_band - 1; i-- > 0;)
+    for (unsigned i = n_band - 1; i-- > 0;)
         if (slu_cut_take(&p->band_end[i], m->line, n.tokens))
             band = i;
     p->ordinal++;
-    if (!slu_cut_take(&p->fits, m->line, n.tokens))
-        return SLU_OK; /* left out by max_tokens */
-    slu_count_add(&p->period[j->bucket * p->cfg.n_band + band], n);
+    if (!slu_cut_take(&p->fits, m->line, n.tokens)) { /* left out by max_tokens */
+        if (p->planned)
+            leave(p, m, n);
+        return SLU_OK;
+    }
+    slu_count_add(&p->period[j->bucket * n_band + band], n);
     return slu_permute_put(p, b, q, j, m, 0, band, err);
 }
 
@@ -129,10 +144,8 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
             &p->period[j->bucket * slu_permute_n_period(p) + (unsigned)period], n);
         rc = slu_permute_put(p, b, q, j, m, e, (unsigned)period, err);
     }
-    if (!times) {
-        slu_count_add(&r->not_mixed, n);
-        r->left_checksum = slu_u128_add(r->left_checksum, m->hash);
-    }
+    if (!times)
+        leave(p, m, n);
     p->ordinal++;
     return rc;
 }

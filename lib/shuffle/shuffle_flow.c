@@ -23,6 +23,7 @@ enum {
         [SEQ] = {"seq", SLU_ROWS, cut, 0, 60},                                         \
         [BOOK] = {"book", SLU_LIST, SLU_CUT_NO, 0, 1},                                 \
         [CELL] = {"cell", SLU_LIST, SLU_CUT_NO, CELL_WORDS, 1},                        \
+        [KEY] = {"key", SLU_ROWS, SLU_CUT_NO, KEY_WORDS, 56},                          \
     }
 
 static const struct slu_table_spec of_stream[TABLES] = ALL_TABLES(SLU_CUT_RANGES);
@@ -40,6 +41,7 @@ void slu_shuffle_release(struct slu_shuffle_flow *q)
 {
     free(q->cell);
     free(q->took);
+    free(q->quantile);
     slu_buf_release(&q->fetched);
 }
 
@@ -252,6 +254,8 @@ static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
     uint64_t group = (uint64_t)(v >> 64), place = (uint64_t)v;
 
     bucket = q->cfg.by_bucket ? bucket : 0;
+    if (q->quantile)
+        return bucket * n_range + slu_shuffle_range_of(q, bucket, key);
     uint64_t first = (uint64_t)bucket * g->n_period, last = first + g->n_period - 1;
 
     /* in_group of permute.c rounds: a group's first keys may equal the last ones of the
@@ -315,6 +319,10 @@ static int read_part(struct slu_shuffle_flow *q, struct slu_permute *p,
         rc = slu_flow_in(q->flow, STATE, &t, err);
         if (!rc)
             rc = slu_shuffle_load_state(q, t, &p->mixer, err);
+    }
+    if (slu_permute_counted(&q->cfg)) {
+        p->planned = true;
+        rc = slu_shuffle_load_ends(q, p, err);
     }
     if (rc)
         return rc;
@@ -385,12 +393,13 @@ static int scattered(void *ctx, struct slu_flow *f, struct slu_err *err)
 /* ---- the stages ---- */
 
 static const struct slu_stage_input lines[] = {{LINE, SLU_ALL}, {SOURCE, SLU_ALL}};
+static const struct slu_stage_input keys[] = {{KEY, SLU_ALL}, {SOURCE, SLU_ALL}};
 static const struct slu_stage_input own_state[] = {{STATE, SLU_MINE}};
 static const struct slu_stage_input range[] = {
     {BOOK, SLU_ALL}, {CELL, SLU_ALL}, {SEQ, SLU_MINE}};
 static const struct slu_stage_input books[] = {{STATE, SLU_ALL}, {BOOK, SLU_ALL}};
-static const unsigned counted[] = {LINE, SOURCE}, mixed[] = {STATE},
-                      sequences[] = {SEQ, BOOK, CELL};
+static const unsigned counted[] = {LINE, SOURCE}, keyed[] = {KEY, SOURCE},
+                      mixed[] = {STATE}, sequences[] = {SEQ, BOOK, CELL};
 
 enum { PART = SLU_STAGE_READS | SLU_STAGE_NAMES };
 enum { STREAM = SLU_STAGE_RANGES | SLU_STAGE_WRITES };
@@ -411,6 +420,21 @@ static const struct slu_stage mixed_stream[] = {
     {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
     {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
 };
+static const struct slu_stage cut_stream[] = {
+    {"count", SLU_STAGE_READS, NULL, 0, keyed, 2, 0, words, slu_shuffle_count_keys,
+     NULL},
+    {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, NULL, slu_shuffle_cut, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
+    {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+};
+static const struct slu_stage cut_shards[] = {
+    {"count", SLU_STAGE_READS, NULL, 0, keyed, 2, 0, words, slu_shuffle_count_keys,
+     NULL},
+    {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, NULL, slu_shuffle_cut, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
+    {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+    {"finish", SET, books + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+};
 static const struct slu_stage mixed_shards[] = {
     {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
     {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, NULL, mix, NULL},
@@ -423,12 +447,14 @@ static const struct slu_stage mixed_shards[] = {
     {                                                                                  \
         "shuffle", tables, stages, TABLES, sizeof(stages) / sizeof *(stages)           \
     }
-static const struct slu_flow_spec specs[2][2] = {
-    {SPEC(of_stream, plain_stream), SPEC(of_shards, plain_shards)},
-    {SPEC(of_stream, mixed_stream), SPEC(of_shards, mixed_shards)},
+static const struct slu_flow_spec specs[3][2] = {
+    [SLU_SHUFFLE_PLAIN] = {SPEC(of_stream, plain_stream),
+                           SPEC(of_shards, plain_shards)},
+    [SLU_SHUFFLE_MIX] = {SPEC(of_stream, mixed_stream), SPEC(of_shards, mixed_shards)},
+    [SLU_SHUFFLE_CUT] = {SPEC(of_stream, cut_stream), SPEC(of_shards, cut_shards)},
 };
 
-const struct slu_flow_spec *slu_shuffle_flow_spec(bool mix, bool set)
+const struct slu_flow_spec *slu_shuffle_flow_spec(enum slu_shuffle_plan plan, bool set)
 {
-    return &specs[mix][set];
+    return &specs[plan][set];
 }

@@ -4,7 +4,10 @@
  *   count    with a mix: part I of N writes, for each sequence, its place on the line
  *            of its source, and its tokens
  *   mix      with a mix: one job decides what each part takes
- *   scatter  part I reads its stream (again, with a mix) and writes what it takes, in
+ *   count    with an order by score, or a number of tokens without a mix: part I of N
+ *            writes, for each sequence, its place in the order, and its tokens; sorted
+ *   cut      then: one job finds where bands, tokens and ranges end
+ *   scatter  part I reads its stream (again, if it was counted) and writes what it takes, in
  *            the order of permute.h, in R ranges of keys for each bucket
  *   gather   range J of R of that order, as a stream, or as the shards that begin in it
  *   finish   for shards: one job completes the set
@@ -25,8 +28,11 @@
 #include "lib/flow/flow.h"
 #include "lib/shuffle/permute.h"
 
-/* Returns the flow with or without a mix, to shards (set) or to a stream. */
-const struct slu_flow_spec *slu_shuffle_flow_spec(bool mix, bool set);
+/* What is known before a sequence is placed: nothing; what a mix takes; or where an
+ * order by score, or a number of tokens, ends. */
+enum slu_shuffle_plan { SLU_SHUFFLE_PLAIN, SLU_SHUFFLE_MIX, SLU_SHUFFLE_CUT };
+/* Returns the flow to shards (set) or to a stream. */
+const struct slu_flow_spec *slu_shuffle_flow_spec(enum slu_shuffle_plan plan, bool set);
 
 /* The counts of one part, or of several added up: what it read, left out and hands on.
  * The sums of parts are those of their union, except the stream's identity. */
@@ -71,7 +77,8 @@ struct slu_shuffle_flow {
         /* tokens before each period, scaled below 2^40 */
         uint64_t before[SLU_MIX_PERIODS + 1];
     } ranges;
-    uint64_t *took; /* by the mix, summed over all parts */
+    struct slu_u128 *quantile; /* of the order, after stage cut; not of bands */
+    uint64_t *took;            /* by the mix, summed over all parts */
     unsigned bucket;
     struct slu_table *seq; /* the needed cells of `bucket` */
     uint64_t there, at;    /* sequences in these; sequences read */

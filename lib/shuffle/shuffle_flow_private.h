@@ -6,8 +6,9 @@
 #include "lib/shuffle/shuffle_flow.h"
 
 /* The flow's tables. */
-enum { LINE, SOURCE, STATE, SEQ, BOOK, CELL, TABLES };
+enum { LINE, SOURCE, STATE, SEQ, BOOK, CELL, KEY, TABLES };
 enum { COUNT_WORDS = 3 }; /* documents, sequences, tokens */
+enum { KEY_WORDS = 4 };   /* shuffle_cut.c */
 
 /* Returns the number of words for what a part took by the mix; 0 without a mix. */
 size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q);
@@ -35,7 +36,16 @@ void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_c
 /* Makes *x, the mixer in the state with which a part begins, from table t. */
 SLU_MUST_USE int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
                                         struct slu_mixer **x, struct slu_err *err);
+/* Scatter, of an order that stage cut has planned: reads the part's ends. */
+SLU_MUST_USE int slu_shuffle_load_ends(struct slu_shuffle_flow *q,
+                                       struct slu_permute *p, struct slu_err *err);
+/* The range of a place in a bucket's order that stage cut has divided. */
+uint64_t slu_shuffle_range_of(const struct slu_shuffle_flow *q, unsigned bucket,
+                              struct slu_u128 key);
 /* Run the stages. */
+SLU_MUST_USE int slu_shuffle_count_keys(void *ctx, struct slu_flow *f,
+                                        struct slu_err *err);
+SLU_MUST_USE int slu_shuffle_cut(void *ctx, struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_shuffle_gather(void *ctx, struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_shuffle_finish(void *ctx, struct slu_flow *f, struct slu_err *err);
 

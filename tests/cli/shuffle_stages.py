@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the promises of shuffle --stage: shuffle_stages.py PART... in an empty folder (see shuffle_stages.sh).
 
-Parts: streams shards mixes refused damaged forged killed. FULL=1: more parts and ranges, more places of damage.
+Parts: streams shards mixes orders refused damaged forged killed. FULL=1: more parts and ranges, more places of damage.
 """
 import glob
 import json
@@ -29,7 +29,7 @@ def differs(got, want):
 
 
 def pieces(prefix, label, n_byte=600000 if FULL else 150000):
-    """PREFIX0.tks … PREFIX7.tks: documents of three domains, cut and packed; two of the streams are empty."""
+    """PREFIX0.tks … PREFIX7.tks: documents of three domains, most with a score, cut and packed; two of the streams are empty."""
     rng = random.Random(5)
     words = ["w%d" % i for i in range(300)]
     with open(prefix + ".jsonl", "w") as f:
@@ -39,7 +39,7 @@ def pieces(prefix, label, n_byte=600000 if FULL else 150000):
             n += len(text)
             # each domain is more frequent in one part than in others, and comes first in one
             f.write(json.dumps({"id": "%d" % n, "text": text,
-                                "domain": ("web", "code", "ünï")[(rng.randrange(4) + 3 * n // n_byte) % 3]}) + "\n")
+                                "score": rng.choice([None, 0, 1, 1, 2.5, -1, rng.gauss(2, 1)]), "domain": ("web", "code", "ünï")[(rng.randrange(4) + 3 * n // n_byte) % 3]}) + "\n")
     for k in range(PIECES):
         cut(prefix + ".jsonl", "%s%d.tks" % (prefix, k), label, ["--part", "%d/%d" % (k, PIECES)])
     for k in (2, 5):
@@ -50,7 +50,7 @@ def pieces(prefix, label, n_byte=600000 if FULL else 150000):
 
 def cut(jsonl, tks, label, options=()):
     with open("a.tks", "wb") as f:
-        f.write(must(["tokenize", "-t", "bytes", "--id-field", "id", "--domain-field", "domain"] + list(options) + [jsonl]).out)
+        f.write(must(["tokenize", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--score-field", "score"] + list(options) + [jsonl]).out)
     must(["decompose", "--min", "32", "--max", "512", "a.tks", "-o", "b.tks"] + (["--label-token"] if label else []))
     must(["pack", "b.tks", "-o", tks])
 
@@ -58,7 +58,7 @@ def cut(jsonl, tks, label, options=()):
 def whole(prefix):
     """The documents of PREFIX.jsonl, which pieces() has made, as PREFIX0.doc … PREFIX7.doc."""
     for k in range(PIECES):
-        must(["tokenize", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/%d" % (k, PIECES),
+        must(["tokenize", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--score-field", "score", "--part", "%d/%d" % (k, PIECES),
               prefix + ".jsonl", "-o", "%s%d.doc" % (prefix, k)])
     return ["%s%d.doc" % (prefix, k) for k in range(PIECES)]
 
@@ -77,10 +77,10 @@ def scatters(streams, work, n, ranges, extra=()):
                                                        "--ranges", str(ranges)] + s
 
 
-def counts(streams, work, n, extra=()):
+def counts(streams, work, n, extra=(), plan="mix"):
     for i, s in enumerate(share(streams, n)):
         yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "count", "--part", "%d/%d" % (i, n)] + s
-    yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "mix"]
+    yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", plan]
 
 
 def gathers(work, ranges, out, extra=()):
@@ -108,13 +108,13 @@ def balanced(s):
 
 # ---- what must be equal ----
 
-def one_stream(streams, what, n, ranges, extra=(), mix=False, options=()):
+def one_stream(streams, what, n, ranges, extra=(), mix=None, options=()):
     shutil.rmtree("w", ignore_errors=True)
     for f in glob.glob("o.*"):
         os.unlink(f)
     must(["shuffle", "-q", "-o", "one.tks"] + SEED + list(extra) + streams)
     sums = {}
-    for argv in list(counts(streams, "w", n, extra) if mix else []):
+    for argv in list(counts(streams, "w", n, extra, mix) if mix else []):
         must(argv)
     for argv in list(scatters(streams, "w", n, ranges, list(extra) + list(options))) + list(
             gathers("w", ranges, "o.{part}", list(extra) + list(options))):
@@ -124,11 +124,11 @@ def one_stream(streams, what, n, ranges, extra=(), mix=False, options=()):
     result(want == got, "%s, N = %d, R = %d: the records of one shuffle, in order" % (what, n, ranges), "")
     result(balanced(sums), "%s, N = %d, R = %d: the books balance" % (what, n, ranges), sums)
     a, b = json.loads(must(["inspect", "--json", "one.tks"]).out), json.loads(must(["inspect", "--json", parts[0]]).out)
-    result(a["provenance"] == b["provenance"] and a["tokens"] > 0, "%s: provenance" % what, "%s\n%s" % (a, b))
+    result(a["provenance"] == b["provenance"] and (a["tokens"] > 0 or "0" in extra), "%s: provenance" % what, "%s\n%s" % (a, b))
     return parts
 
 
-def one_set(streams, what, n, ranges, extra=(), shards=(), want=None, mix=False, options=(), order=None):
+def one_set(streams, what, n, ranges, extra=(), shards=(), want=None, mix=None, options=(), order=None):
     """The set in parts is the one of one run; gives its tree."""
     for d in ("w", "set"):
         shutil.rmtree(d, ignore_errors=True)
@@ -138,7 +138,7 @@ def one_set(streams, what, n, ranges, extra=(), shards=(), want=None, mix=False,
         want = tree("want")
     sums = {}
     every = list(extra) + list(options)
-    for argv in list(counts(streams, "w", n, every) if mix else []):
+    for argv in list(counts(streams, "w", n, every, mix) if mix else []):
         must(argv)
     for argv in scatters(streams, "w", n, ranges, every):
         ledger(argv, sums)
@@ -247,15 +247,47 @@ def mixes():
             ("--mix-schedule", ["--mix-schedule", "web=1:70%;code=0.7,ünï=0.3:30%", "--max-epochs", "web=2,4"], ((3, 9), (8, 5))),
             ("--mix --sample", ["--mix", "web=0.6,ünï=0.4", "--sample", "0.5"], ((3, 2),))):
         for n, r in grid:
-            one_set(label, what, n, r, ["--format", "wds"] + extra, size, mix=True)
-        one_stream(label, what, 3, 5, extra, mix=True)
+            one_set(label, what, n, r, ["--format", "wds"] + extra, size, mix="mix")
+        one_stream(label, what, 3, 5, extra, mix="mix")
     one_set(whole("l"), "documents, --mix", 3, 5, ["--format", "megatron", "--documents", "--mix", "web=0.2,code=0.8",
-                                                   "--max-tokens", "200000", "--max-epochs", "20"], ["--shard-size", "20000"], mix=True)
+                                                   "--max-tokens", "200000", "--max-epochs", "20"], ["--shard-size", "20000"], mix="mix")
     # Equal places on a source's line: the order of the parts decides, as that of the input does.
     one_stream(["l0.tks", "l0.tks", "l1.tks", "l0.tks", "l3.tks", "l3.tks", "l2.tks", "l0.tks"], "equal sequences in a mix", 8, 5,
-               ["--mix", "web=0.5,code=0.5", "--max-tokens", "53333"], mix=True)
+               ["--mix", "web=0.5,code=0.5", "--max-tokens", "53333"], mix="mix")
     one_set(["l0.tks", "l0.tks", "l0.tks"], "equal sequences in a mix", 3, 2,
-            ["--format", "wds", "--mix", "web=0.5,code=0.5", "--max-tokens", "40001"], size, mix=True)
+            ["--format", "wds", "--mix", "web=0.5,code=0.5", "--max-tokens", "40001"], size, mix="mix")
+
+
+def orders():
+    plain, label = pieces("p", False), pieces("l", True)
+    size = ["--shard-sequences", "32"]
+    total = sum(json.loads(must(["inspect", "--json", s]).out)["tokens"] for s in plain)
+    again = ["p0.tks", "p0.tks", "p1.tks", "p0.tks", "p3.tks", "p3.tks", "p2.tks", "p0.tks"]
+    for extra in (["--order", "ascending"], ["--order", "descending", "--max-tokens", str(total // 3)], ["--order", "bands:3"],
+                  ["--order", "bands:7", "--max-tokens", str(total // 2 + 1)], ["--max-tokens", str(total // 4)], ["--max-tokens", "0"],
+                  ["--max-tokens", str(total)], ["--max-tokens", "99999", "--sample", "0.7"]):
+        what = " ".join(extra)
+        for n, r in GRID if FULL or "--order" in extra else [(3, 2), (8, 9)]:
+            parts = one_stream(plain, what, n, r, extra, mix="cut")
+        if "0" not in extra and "bands:7" not in extra:
+            sizes = [json.loads(must(["inspect", "--json", o]).out)["tokens"] for o in parts]
+            result(min(sizes) * 2 > max(sizes), "%s: ranges are about equal" % what, sizes)
+        one_stream(again, what + ", equal sequences", 8, 5, extra, mix="cut")
+        one_set(label, what, 3, 5, ["--format", "wds"] + extra, size, mix="cut")
+    one_stream(plain, "--order descending, -T 1 -M 32M", 8, 2, ["--order", "descending", "--max-tokens", "50001"], mix="cut",
+               options=["-T", "1", "-M", "32M"])
+    one_set(whole("p"), "documents, by score", 3, 5, ["--format", "megatron", "--documents", "--order", "descending", "--max-tokens", "70001"],
+            ["--shard-size", "20000"], mix="cut")
+    for what, extra, stage, say in (
+            ("cut of a mix", ["--mix", "web=1"], "cut", "--stage cut needs --order by score or --max-tokens"),
+            ("mix of an order", ["--order", "ascending"], "mix", "begin with --stage count"),
+            ("count of a plain order", [], "count", "--stage count needs --mix, --order by score or --max-tokens"),
+            ("an order and a mix", ["--order", "ascending", "--mix", "web=1"], "mix", "cannot be combined with a mix")):
+        r = Run(["shuffle"] + extra + ["--work", "w", "--stage", stage] + (["--part", "0/1", plain[0]] if stage == "count" else []))
+        result(r.status == 2 and say in r.err and r.err.count("\n") == 1, "refused: " + what, r)
+    must(list(counts(plain, "w2", 3, ["--order", "ascending"], "cut"))[0])
+    r = Run(list(counts(plain, "w2", 3, ["--order", "descending"], "cut"))[0])
+    result(r.clear_failure() and "by=ascending, and this run has by=descending" in r.err, "refused: another order", r)
 
 
 # ---- what is refused ----
@@ -328,7 +360,6 @@ def refused():
             ("--part with finish", stage("finish", "0/3", gather)), ("a stream for gather", stage("gather", "0/4", gather, first)),
             ("-o for scatter", stage("scatter", "0/3", ["-o", "x"], first)), ("--order keep", stage("scatter", "0/3", ["--order", "keep"], first)),
             ("--ranges in gather", stage("gather", "0/4", gather + ["--ranges", "4"])),
-            ("--max-tokens", stage("scatter", "0/3", ["--max-tokens", "9"], first)),
             ("--mix-by input", stage("count", "0/3", ["--mix", "0=1", "--mix-by", "input"], first)),
             ("count without a mix", stage("count", "0/3", stream=first)), ("mix without a mix", stage("mix")),
             ("finish of a stream", stage("finish", None, ["-o", "x"], base=[])), ("no folder for shards", stage("gather", "0/4")),

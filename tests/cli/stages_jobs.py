@@ -89,6 +89,10 @@ def shuffle(options):
         for i in range(2):
             yield "count", base + ["count"] + part(i, 2) + ["p%d.tks" % i]
         yield "mix", base + ["mix"]
+    if "--max-tokens" in options:
+        for i in range(2):
+            yield "count", base + ["count"] + part(i, 2) + ["p%d.tks" % i]
+        yield "cut", base + ["cut"]
     for i in range(2):
         yield "scatter", base + ["scatter", "--ranges", "3"] + part(i, 2) + ["p%d.tks" % i]
     shards = ["--shard-sequences", "4", "-o", "set"]
@@ -106,6 +110,7 @@ JOBS = {
     "dedup-substring": lambda: dedup(SUBSTRING),
     "pack": pack,
     "shuffle": lambda: shuffle([]),
+    "shuffle-cut": lambda: shuffle(["--max-tokens", "3000"]),
     "shuffle-mix": lambda: shuffle(["--mix", "a=0.5,b=0.5"]),
     "shuffle-wds": lambda: shuffle(["--format", "wds"]),
 }

@@ -18,9 +18,10 @@ STAGES = {
     "choose": (("rank", "parts", 1, 0), ("cut", "one", 0, 0), ("filter", "parts", 1, 1)),
     "pack": (("count", "parts", 1, 0), ("plan", "one", 0, 0), ("scatter", "parts", 1, 1), ("gather", "ranges", 0, 1)),
     "shuffle": (("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
+    "cut": (("count", "parts", 1, 0), ("cut", "one", 0, 0), ("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
     "mix": (("count", "parts", 1, 0), ("mix", "one", 0, 0), ("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
 }
-CUTS = {"exact": "sign", "near": "sign", "substring": "sign", "pack": "scatter", "shuffle": "scatter", "mix": "scatter"}  # who is told --ranges
+CUTS = {"exact": "sign", "near": "sign", "substring": "sign", "pack": "scatter", "shuffle": "scatter", "mix": "scatter", "cut": "scatter"}  # who is told --ranges
 
 
 def flow(step):
@@ -44,9 +45,9 @@ def flow(step):
         return None if has("--plan", "--save-plan", "--apply-plan", "--balance") or has("--method") == "concat" or has("--order") == "related" else "pack"
     if p == "shuffle":
         mix = has("--mix", "--mix-schedule")
-        if has("--order") not in (None, "random") or has("--mix-by") or (has("--max-tokens") and not mix):
+        if has("--order") == "keep" or has("--mix-by"):
             return None
-        return "mix" if mix else "shuffle"
+        return "mix" if mix else "cut" if has("--max-tokens") or has("--order") not in (None, "random") else "shuffle"
     return None
 
 

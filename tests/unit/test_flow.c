@@ -110,10 +110,12 @@ static void test_fits(void **state)
         slu_near_spec(true, false),
         slu_near_spec(true, true),
         &slu_substring_flow_spec,
-        slu_shuffle_flow_spec(false, false),
-        slu_shuffle_flow_spec(false, true),
-        slu_shuffle_flow_spec(true, false),
-        slu_shuffle_flow_spec(true, true),
+        slu_shuffle_flow_spec(SLU_SHUFFLE_PLAIN, false),
+        slu_shuffle_flow_spec(SLU_SHUFFLE_PLAIN, true),
+        slu_shuffle_flow_spec(SLU_SHUFFLE_MIX, false),
+        slu_shuffle_flow_spec(SLU_SHUFFLE_MIX, true),
+        slu_shuffle_flow_spec(SLU_SHUFFLE_CUT, false),
+        slu_shuffle_flow_spec(SLU_SHUFFLE_CUT, true),
     };
     struct slu_err err = SLU_ERR_INIT;
 
@@ -186,7 +188,7 @@ static void test_words(void **state)
     struct slu_buf t = SLU_BUF_INIT;
 
     (void)state;
-    assert_int_equal(slu_flow_print(slu_shuffle_flow_spec(true, true), &t, NULL),
+    assert_int_equal(slu_flow_print(slu_shuffle_flow_spec(SLU_SHUFFLE_MIX, true), &t, NULL),
                      SLU_OK);
     assert_string_equal((const char *)t.data, "count parts reads - -\n"
                                               "mix one - - count\n"

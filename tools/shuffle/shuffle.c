@@ -112,7 +112,7 @@ static const struct cli_opt options[] = {
     {"accept-mismatch", 0, CLI_FLAG, AT(shards.accept_mismatch), NULL,
      "write sequences with or without label tokens, whatever the format\n"
      "requires"},
-    CLI_FLOW_ROWS(AT(flow), "count|mix|scatter|gather|finish"),
+    CLI_FLOW_ROWS(AT(flow), "count|mix|cut|scatter|gather|finish"),
     {0},
 };
 
@@ -210,10 +210,11 @@ static void drop(struct slu_ledger *l, const char *reason, struct slu_count n)
         slu_ledger_drop(l, reason, n);
 }
 
-void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r)
+void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r,
+                       bool mix)
 {
     slu_count_add(&l->repeated, r->repeated);
-    drop(l, "mix", r->not_mixed);
+    drop(l, mix ? "mix" : "max-tokens", r->not_mixed);
     drop(l, "tail", r->no_bucket);
     drop(l, "sample", r->not_sampled);
 }
@@ -231,7 +232,7 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     slu_count_sub(&cut, r->not_mixed);
     slu_count_sub(&cut, r->out);
     cli_book_in(j->ctx, &j->in);
-    shuffle_book_left(&j->ctx->ledger, r);
+    shuffle_book_left(&j->ctx->ledger, r, true);
     if (!j->mix.mix.n_source &&
         ((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
         drop(&j->ctx->ledger, "max-tokens", cut);

@@ -116,8 +116,9 @@ SLU_MUST_USE int shuffle_run(struct job *j, const struct slu_pipe_ops *ops,
 SLU_MUST_USE int shuffle_emit(void *job, void *load, struct slu_err *err);
 /* Number of jobs in flight that fit share_byte of -M. */
 unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte);
-/* Counts sequences that were left out or repeated. */
-void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r);
+/* Counts sequences that were left out, by a mix or by --max-tokens, or repeated. */
+void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r,
+                       bool mix);
 
 /* ---- tools/shuffle/stages.c ---- */
 

@@ -6,29 +6,46 @@
 
 #include "tools/shuffle/shuffle.h"
 
+static enum slu_shuffle_plan plan_of(const struct opts *o)
+{
+    return o->mix.mix || o->mix.schedule ? SLU_SHUFFLE_MIX
+           : o->order > SLU_ORDER_KEEP || o->max_tokens != UINT64_MAX
+               ? SLU_SHUFFLE_CUT
+               : SLU_SHUFFLE_PLAIN;
+}
+
 int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
     const bool mix = o->mix.mix || o->mix.schedule;
 
-    if (o->order != SLU_ORDER_RANDOM)
+    if (o->order == SLU_ORDER_KEEP)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage: --order %s cannot be split into parts; shuffle all "
                         "in one process",
                         o->order_text);
-    if (o->max_tokens != UINT64_MAX && !mix)
+    if (mix && o->order != SLU_ORDER_RANDOM)
         return slu_fail(err, SLU_E_USAGE,
-                        "--stage: --max-tokens without --mix cannot be split into "
-                        "parts; use --sample, or shuffle all in one process");
+                        "--stage: --order %s cannot be combined with a mix",
+                        o->order_text);
     if (mix && o->mix.by)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage: --mix-by input is about all inputs at once, and each "
                         "part has its own; mix by domain");
-    if ((cli_flow_is(ctx, "count") || cli_flow_is(ctx, "mix")) && !mix)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--stage %s needs a mix; add --mix, or begin with --stage scatter",
-            o->flow.stage);
+    if (cli_flow_is(ctx, "mix") && !mix)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage mix needs a mix; add --mix, or begin with --stage "
+                        "%s",
+                        plan_of(o) == SLU_SHUFFLE_CUT ? "count" : "scatter");
+    if (cli_flow_is(ctx, "cut") && plan_of(o) != SLU_SHUFFLE_CUT)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage cut needs --order by score or --max-tokens, without "
+                        "a mix; begin with --stage %s",
+                        mix ? "count" : "scatter");
+    if (cli_flow_is(ctx, "count") && plan_of(o) == SLU_SHUFFLE_PLAIN)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage count needs --mix, --order by score or --max-tokens; "
+                        "add one, or begin with --stage scatter");
     if (cli_flow_is(ctx, "finish") && o->shards.format < 0)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage finish needs shards; add --format FORMAT");
@@ -60,6 +77,8 @@ static int words(const void *job, struct slu_buf *t, struct slu_err *err)
                                                                           : "all",
                             (unsigned long long)ctx->common.seed);
 
+    if (!rc)
+        rc = put_word(t, "by", o->order_text, err);
     if (!rc && o->sample < 1)
         rc = slu_buf_printf(t, err, " sample=%.17g", o->sample);
     if (!rc && o->shards.tails)
@@ -282,7 +301,7 @@ static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
     struct slu_shuffle_books b = j->flow.books;
 
     slu_count_add(&l->in, b.in.n);
-    shuffle_book_left(l, &b.result);
+    shuffle_book_left(l, &b.result, j->mix.mix.n_source);
     if (dropped->n.sequences)
         slu_ledger_drop(l, "last-shard", dropped->n);
     b.result.out = out->n;
@@ -335,7 +354,7 @@ const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx)
 {
     const struct opts *o = ctx->opts;
 
-    return slu_shuffle_flow_spec(o->mix.mix || o->mix.schedule, o->shards.format >= 0);
+    return slu_shuffle_flow_spec(plan_of(o), o->shards.format >= 0);
 }
 
 static int report(struct job *j, const struct slu_flow_report *r, struct slu_err *err)
@@ -349,7 +368,7 @@ static int report(struct job *j, const struct slu_flow_report *r, struct slu_err
         cli_stat_u64(ctx, "counted_sequences", r->in.n.sequences);
     if (cli_flow_is(ctx, "scatter")) {
         cli_book_in(ctx, &r->in);
-        shuffle_book_left(&ctx->ledger, &j->flow.books.result);
+        shuffle_book_left(&ctx->ledger, &j->flow.books.result, j->mix.mix.n_source);
         slu_count_add(&ctx->ledger.to_work, j->flow.books.result.out);
     }
     return w ? cli_close_writer(ctx, w, err) : SLU_OK;

@@ -1,15 +1,7 @@
-"""Reads what sluice's programs write, and follows a schedule exactly.
+"""Reads what sluice's programs write, and follows a schedule exactly: sluice.open, sluice.Loader, sluice.masks,
+sluice.torch.IterableDataset, sluice.grain.Source; ../README.md has examples.
 
-    import sluice
-
-    data = sluice.open("shards")             # a set of any format, or a stream file
-    data["D_8"][0].ids, data[256][0].cu_seqlens
-
-    for batch in sluice.Loader(data, "steps.sched", rank=0, world=8, output="torch"):
-        batch["input_ids"], batch["labels"], batch["cu_seqlens"]
-
-sluice.torch.IterableDataset and sluice.grain.Source are the same for torch's and Grain's loaders;
-sluice.masks makes attention masks. Modules are imported when they are used: sluice-chat needs no NumPy.
+Modules are imported when they are used: sluice-chat needs no NumPy.
 """
 
 from __future__ import annotations

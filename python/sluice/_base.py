@@ -16,9 +16,6 @@ else:  # sluice-chat, which takes the rest of this module, needs no NumPy
     Array = Any
 
 
-_COPY = "the set is incomplete: copy it again, or run shuffle again"
-
-
 class SluiceError(Exception):
     """What is wrong, where, and what helps."""
 
@@ -61,19 +58,25 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     return n
 
 
-def wrong_size(path: str, size: int, n_byte: int) -> SluiceError:
-    return SluiceError(f"{path}: has {size} bytes, and {n_byte} were written; copy or make the set again")
+def same(path: str, what: str, found: str, pickled: str) -> None:
+    """Refuse what has taken the place of what was pickled."""
+    if found != pickled:
+        raise SluiceError(
+            f"{path}: is another {what} ({found}) than the one that was pickled ({pickled}); put that one back, or "
+            "open the new one where it is used"
+        )
 
 
-def map_file(path: str, n_byte: int | None = None, cure: str = _COPY) -> Array:
+def map_file(path: str, n_byte: int | None = None, cure: str = "") -> Array:
     """The file's bytes, mapped; SluiceError if it is not there (`cure` says what helps) or has not n_byte bytes."""
     import numpy as np
 
+    cure = cure or "the set is incomplete: copy it again, or run the same shuffle again, which goes on where it stopped"
     try:
         with open(path, "rb") as f:
             size = os.fstat(f.fileno()).st_size
             if n_byte is not None and size != n_byte:
-                raise wrong_size(path, size, n_byte)
+                raise SluiceError(f"{path}: has {size} bytes, and {n_byte} were written; copy or make the set again")
             if not size:
                 return np.zeros(0, np.uint8)
             return np.frombuffer(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)

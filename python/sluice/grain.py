@@ -9,17 +9,11 @@ from .loader import Batches
 
 
 class Source(Batches):
-    """[k] is this rank's part of step first_step + k, so Grain shards nothing and shuffles nothing:
+    """[k] is this rank's part of step first_step + k (which is 0, but for `schedule --from-step`), so Grain shards
+    nothing and shuffles nothing: give it a SequentialSampler and NoSharding. Takes the arguments of sluice.Batches.
 
-        grain.DataLoader(
-            data_source=source,
-            sampler=grain.samplers.SequentialSampler(len(source), grain.sharding.NoSharding()),
-            worker_count=2,
-        )
-
-    Takes the arguments of sluice.Batches. Its checkpoints are valid for another world: Grain's are for
-    as many workers as there were, state_at and `source[k]` for any. first_step is 0, but of a schedule
-    that was made with --from-step.
+    Its checkpoints are valid for another world: Grain's are for as many workers as there were, state_at and
+    `source[k]` for any.
     """
 
     def __len__(self) -> int:

@@ -21,11 +21,10 @@ _VERSION = 1
 class Batches:
     """What a rank takes in each step: batches[k], for k from `first_step` to len(batches) - 1.
 
-    schedule: a file that `schedule --trainer generic|olmo` wrote, or a Schedule. Without one the steps
-        are drawn by that program, which must be in PATH, by curriculum, seed, epochs, cycles and
-        batch_tokens (tokens of a step over all ranks).
-    rank, world: rank r takes the r-th of `world` equal parts of each step's sequences. The sequences of
-        a step do not depend on the world; one by which they cannot be divided is refused.
+    schedule: a Schedule, or the file of one. Without it the steps are drawn by the program `schedule`, by
+        curriculum, seed, epochs, cycles and batch_tokens (tokens of a step over all ranks).
+    rank, world: rank r takes the r-th of `world` equal parts of each step's sequences, which do not depend on
+        the world; one by which they cannot be divided is refused.
     layout: "padded" arrays have a row a sequence, "varlen" ones a single row of all tokens.
     output: "numpy" or "torch".
 
@@ -92,19 +91,13 @@ class Batches:
         step = self.schedule[k]
         n = step.n // self.world
         first = step.first + self.rank * n
-        batch: dict[str, Any] = {
-            **_tensors(self.data[step.length], first, first + n, self.data.label_tokens, self.data.masks),
-            "bucket": step.length,
-            "step": k,
-        }
-        for name in ("input_ids", "labels", "position_ids"):
+        batch = _tensors(self.data[step.length], first, first + n, self.data.label_tokens, self.data.masks)
+        for name, array in batch.items():
             if self.layout == "varlen":
-                batch[name] = batch[name].reshape(-1)
-        if self.output == "torch":
-            torch = need("torch", 'output="torch"')
-            for name in ("input_ids", "labels", "position_ids", "cu_seqlens"):
-                batch[name] = torch.from_numpy(batch[name])
-        return batch
+                array = array.reshape(-1)
+            batch[name] = need("torch", 'output="torch"').from_numpy(array) if self.output == "torch" else array
+        longest = int(np.diff(batch["cu_seqlens"]).max(initial=0))
+        return {**batch, "max_seqlen": longest, "bucket": step.length, "step": k}
 
     def __repr__(self) -> str:
         return (
@@ -137,17 +130,15 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: boo
         "labels": labels,
         "position_ids": positions.reshape(n, width),
         "cu_seqlens": np.concatenate([[0], ends]).astype(np.int32),
-        "max_seqlen": int(length.max()) if len(length) else 0,
     }
 
 
 class Loader:
     """An iterator of Batches (whose arguments it takes), prefetched by threads.
 
-    It begins with the schedule's first step, or that of load_state_dict, and ends with the last; iter()
-    again goes on with the next step.
-    state_dict() is a few numbers: the steps' identity and the next step. It is the same in every rank,
-    and may be loaded with another number of ranks or workers, another layout or output.
+    It begins with the schedule's first step, or that of load_state_dict, and ends with the last; iter() again
+    goes on with the next step. state_dict() is the same in every rank, and may be loaded with another number of
+    ranks or workers, another layout or output.
 
     prefetch: batches that are made ahead. threads: that make them; 0 makes each when it is asked for.
     """

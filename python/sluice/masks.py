@@ -9,21 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Array, need
+from ._base import need
 
 
 def document_ids(batch: dict[str, Any]) -> Any:
-    """The number of each token's document in the batch, in the shape of input_ids; int32."""
-    ids = batch["input_ids"]
-    if isinstance(ids, np.ndarray):
-        length = np.diff(batch["cu_seqlens"])
-        out: Array = np.repeat(np.arange(len(length), dtype=np.int32), length)
-        return out.reshape(ids.shape)
-    torch = need("torch", "a batch of tensors")
-    cu = batch["cu_seqlens"]
-    length = torch.diff(cu)
-    numbers = torch.arange(len(length), dtype=torch.int32, device=cu.device)
-    return torch.repeat_interleave(numbers, length).reshape(ids.shape)
+    """The number of each token's document in the batch, in the shape of input_ids; int64."""
+    first = batch["position_ids"] == 0
+    return (first.reshape(-1).cumsum(0) - 1).reshape(first.shape)
 
 
 def _documents(batch: dict[str, Any]) -> Any:

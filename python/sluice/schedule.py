@@ -17,20 +17,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file
+from ._base import Array, SluiceError, check_hash, map_file, same
 
 if TYPE_CHECKING:
     from .dataset import Set
 
 _MAGIC, _END = b"\xf5SLSCHD\n", b"SLSCHEND"
 _BLOCK = 65536
+_HEAD = struct.Struct("<8s6I56x6Q16x2Q80xQ")  # without curriculum, seed and the like
 _RECORD = np.dtype([("first", "<u8"), ("cycle", "<u4"), ("bucket", "<u4")])
 _KNOWN_FLAGS, _HAS_CHECKSUM = 0x1000F, 1 << 16
 _MAKE = "make it: schedule --trainer generic --batch-tokens N -o FILE SHARDS"
-_UNUSED = (  # why, in the order of the file's counts of what is dropped
-    "it has fewer sequences than a step takes", "its odds are 0", "it has less than one step for each cycle",
-    "another bucket has no step", "the training ends first",
-)  # fmt: skip
+_UNUSED = {  # why, by the places of the row's counts of what is dropped
+    8: "its odds are 0", 10: "another bucket has no step", 9: "it has less than one step for each cycle",
+    11: "the training ends first", 7: "it has fewer sequences than a step takes",
+}  # fmt: skip
 
 
 class Step(NamedTuple):
@@ -49,8 +50,7 @@ class _Row(NamedTuple):
     sequences: int
     per_step: int
     unit: int
-    used: bool
-    unused: str  # why, where it is not
+    unused: str  # why, where it is not used
 
 
 class Schedule:
@@ -59,39 +59,36 @@ class Schedule:
     def __init__(self, where: str, m: Array) -> None:
         """Of the bytes of a file."""
 
-        def bad(what: str) -> SluiceError:
-            return SluiceError(f"{where}: {what}; run schedule again")
+        def check(good: bool, what: str) -> None:
+            if not good:
+                raise SluiceError(f"{where}: {what}; run schedule again")
 
-        if len(m) < 256 or m[:8].tobytes() != _MAGIC:
-            raise bad("is not a schedule that `schedule --trainer generic|olmo -o FILE` wrote")
-        version, header, record, n_bucket, _, flags = struct.unpack_from("<6I", m.data, 8)
-        if version != 1 or record != 16 or header != 256 + 128 * n_bucket or flags & ~_KNOWN_FLAGS:
-            raise bad("a schedule of another version")
-        v: tuple[int, ...] = struct.unpack_from("<5Q", m.data, 96)
-        self._pass_steps, self.total_steps, self.first_step, n_steps, block = v
-        n_block = -(-n_steps // _BLOCK)
-        end = header + 16 * n_steps
-        if block != _BLOCK or len(m) != end + 8 * n_block + 16 or m[-8:].tobytes() != _END:
-            raise bad("is truncated, or not as long as its header says")
-        zeroed = bytearray(m[:header].tobytes())
-        want = struct.unpack_from("<Q", zeroed, 248)[0]
-        self._hash = f"{want:016x}"  # of the header: also of where the file begins
-        zeroed[248:256] = bytes(8)
-        check_hash(bytes(zeroed), self._hash, f"{where}: header")
-        table = m[end : end + 8 * n_block]
-        check_hash(table, f"{struct.unpack_from('<Q', m.data, end + 8 * n_block)[0]:016x}", f"{where}: table")
-        self.where, self._bytes = where, m
-        self._rows, self._records = [], m[header:end].view(_RECORD)
-        for i in range(n_bucket):
-            length, sequences, per_step, unit, _, _, used, *dropped = struct.unpack_from("<12Q", m.data, 256 + 128 * i)
-            why = _UNUSED[next((k for k in (1, 3, 2, 4) if dropped[k]), 0)]
-            self._rows.append(_Row(length, sequences, per_step, unit, used > 0, why))
+        magic_is = len(m) >= _HEAD.size and m[:8].tobytes() == _MAGIC
+        check(magic_is, "is not a schedule that `schedule --trainer generic|olmo -o FILE` wrote")
+        _, version, header, record, n_bucket, _, flags, *v, low, high, own_hash = _HEAD.unpack_from(m.data)
+        shape = (version, record, header) == (1, 16, 256 + 128 * n_bucket)
+        check(shape and not flags & ~_KNOWN_FLAGS, "a schedule of another version")
+        self.first_step: int
+        self._pass_steps, _, self.first_step, n_steps, block = v[1:]
+        end, n_hash = header + 16 * n_steps, 8 * -(-n_steps // _BLOCK)
+        whole = block == _BLOCK and len(m) == end + n_hash + 16 and m[-8:].tobytes() == _END
+        check(whole, "is truncated, or not as long as its header says")
+        self._hash = f"{own_hash:016x}"
+        head, table = bytearray(m[:header].tobytes()), m[end : end + n_hash]
+        head[248:256] = bytes(8)
+        check_hash(bytes(head), self._hash, f"{where}: header")
+        check_hash(table, f"{int(m[-16:-8].view('<u8')[0]):016x}", f"{where}: table")
+        self.where, self._bytes, self._records = where, m, m[header:end].view(_RECORD)
         self._blocks, self._checked = table.view("<u8"), set[int]()
-        low, high = struct.unpack_from("<2Q", m.data, 152)
+        self._rows = []
+        for i in range(n_bucket):
+            row = struct.unpack_from("<12Q", m.data, 256 + 128 * i)
+            unused = "" if row[6] else next((why for k, why in _UNUSED.items() if row[k]), "no step takes it")
+            self._rows.append(_Row(row[0], row[1], row[2], row[3], unused))
         self.checksum = f"{high << 64 | low:032x}" if flags & _HAS_CHECKSUM else None  #: of the set's contents
         # Steps are the same for any number of ranks (offset 88) and wherever the file begins.
-        zeroed[88:96], zeroed[112:128] = bytes(8), bytes(16)
-        self.identity = hashlib.sha256(zeroed).hexdigest()[:32]  #: the same for the same steps
+        head[88:96], head[112:128] = bytes(8), bytes(16)
+        self.identity = hashlib.sha256(head).hexdigest()[:32]  #: the same for the same steps
 
     @classmethod
     def read(cls, path: str, data: Set | None = None) -> Schedule:
@@ -128,22 +125,19 @@ class Schedule:
         A schedule has numbers of sequences: it is as good for a set of the same contents in another order,
         and then takes other sequences. A state of one (Loader.state_dict) is refused by the other.
         """
-        mine = {r.length: r.sequences for r in self._rows if r.sequences}
-        there = {b.length: len(b) for b in data if len(b)}
-        other = any(there.get(length) != n for length, n in mine.items())  # it may leave buckets out
+        mine, there = {r.length: r for r in self._rows if r.sequences}, {b.length: len(b) for b in data if len(b)}
+        other = any(there.get(length) != r.sequences for length, r in mine.items())  # it may leave buckets out
         if other or (self.checksum and data.checksum and self.checksum != data.checksum):
             raise SluiceError(
-                f"{self.where}: was made for another set than {data.path} "
-                f"(sequences by length {mine} and {there}, checksums {self.checksum} and {data.checksum}); "
-                f"make it again: schedule … {data.path}"
+                f"{self.where}: was made for another set than {data.path} (sequences by length "
+                f"{ {n: r.sequences for n, r in mine.items()} } and {there}, checksums {self.checksum} and "
+                f"{data.checksum}); make it again: schedule … {data.path}"
             )
-        rows = {r.length: r for r in self._rows}
         left = []
-        for b in data:
-            row = rows.get(b.length)
-            if len(b) and not (row and row.used):
-                why = row.unused if row else "the schedule was made without it"
-                left.append(f"{b.name} ({len(b)} sequences; {why})")
+        for length, n in there.items():
+            why = mine[length].unused if length in mine else "the schedule was made without it"
+            if why:
+                left.append(f"{data[length].name} ({n} sequences; {why})")
         if left:
             warnings.warn(f"{self.where}: no step takes a sequence of {', '.join(left)}", stacklevel=1)
 
@@ -156,13 +150,11 @@ class Schedule:
         return self.first_step + len(self._records)
 
     def __iter__(self) -> Iterator[Step]:
-        return map(self.__getitem__, range(self.first_step, self.first_step + len(self._records)))
+        return map(self.__getitem__, range(self.first_step, len(self)))
 
     def __getitem__(self, k: int) -> Step:
-        if not self.first_step <= k < self.first_step + len(self._records):
-            raise IndexError(
-                f"step {k}: {self.where} has steps {self.first_step} to {self.first_step + len(self._records) - 1}"
-            )
+        if not self.first_step <= k < len(self):
+            raise IndexError(f"step {k}: {self.where} has steps {self.first_step} to {len(self) - 1}")
         i = k - self.first_step
         j = i // _BLOCK
         if j not in self._checked:
@@ -176,7 +168,7 @@ class Schedule:
     def check_world(self, world: int) -> None:
         """Refuse a number of ranks by which some step's sequences cannot be divided."""
         for r in self._rows:
-            if r.used and r.per_step % world:
+            if not r.unused and r.per_step % world:
                 raise SluiceError(
                     f"{self.where}: a step of the bucket of {r.length} has {r.per_step} sequences, which "
                     f"{world} ranks cannot share; take a divisor of it as world, or a schedule whose "
@@ -187,6 +179,5 @@ class Schedule:
 def _again(path: str, hash: str) -> Schedule:
     """The schedule of a pickle."""
     s = Schedule.read(path)
-    if s._hash != hash:
-        raise SluiceError(f"{path}: is another schedule than the one that was pickled; put that one back")
+    same(path, "schedule", s._hash, hash)
     return s

@@ -1,9 +1,8 @@
 """Shards of every format that `shuffle` writes, as rows of ids.
 
-Formats whose ids lie in the file as they are (olmo, ds, megatron, litdata and mds without
-compression) are mapped. Of the others (wds, parquet, compressed ones) a shard's ids are written
-once, when it is first used, to a file that is mapped from then on, named by the report's checksum and
-the shard's: in the folder `.sluice-ids` of the set, or where that cannot be written in the user's cache.
+Files that have the ids as they are (olmo, ds, megatron, litdata and mds without compression) are mapped. Of the
+others (wds, parquet, compressed ones) a shard's ids are written once, when it is first used, to a file that is mapped
+from then on; sluice.open says where.
 """
 
 from __future__ import annotations
@@ -167,7 +166,8 @@ class Shards:
         packed = path.endswith((".zstd", ".zstd.bin"))
         if self.kind not in ("wds", "parquet", "megatron-sft") and not packed:
             return _rows(self.kind, map_file(path, file["bytes"]), self.dtype, n_seq, lengths, path)
-        n_byte = (int(lengths.sum()) if isinstance(lengths, np.ndarray) else n_seq * lengths) * self.dtype.itemsize
+        n_id = int(np.broadcast_to(lengths, n_seq).sum())
+        n_byte = n_id * self.dtype.itemsize
         places = self._places(f"{file['file'].replace('/', '-')}.{file['xxh3_64']}.ids")
         for kept in places:
             data = self._kept(kept, n_byte)
@@ -180,8 +180,8 @@ class Shards:
             ids = _rows(self.kind, data, self.dtype, n_seq, lengths, path).block(0, n_seq)
         else:
             ids = _wds(data, n_seq, path) if self.kind == "wds" else _parquet(path, n_seq)
-        if ids.size * self.dtype.itemsize != n_byte:
-            raise _damaged(path, f"it has {ids.size} ids where {n_byte // self.dtype.itemsize} must be")
+        if ids.size != n_id:
+            raise _damaged(path, f"it has {ids.size} ids where {n_id} must be")
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(self.dtype).max:
             raise _damaged(path, "an id past the vocabulary")
         error = OSError()
@@ -208,10 +208,8 @@ class Shards:
         if not os.path.exists(path):
             return None
         data = map_file(path)
-        if len(data) != n_byte + 16:
-            return None
         hash = None if path in self.checked else xxh3(data[:-16])
-        if hash is not None and data[-16:].tobytes() != hash.encode():
+        if len(data) != n_byte + 16 or (hash and data[-16:].tobytes() != hash.encode()):
             return None
         self.checked.add(path)
         return data[:n_byte]

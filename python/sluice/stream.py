@@ -57,21 +57,17 @@ class Header:
         return self.fingerprint, self.vocab_size, self.eos_id, self.bos_id, self.pad_id
 
 
-class _Payload(NamedTuple):
-    at: int
+class _Frame(NamedTuple):
+    kind: bytes
+    at: int  # of its payload
     stored: int
     raw: int
     flags: int
     hash: str
-
-
-@dataclass
-class _Frame:
-    payload: _Payload
+    member: int
     first: int  # ordinal of the first sequence that begins in it or after it
     n_begin: int
     continues: bool  # its first sequence began in an earlier frame
-    member: int
 
 
 @dataclass
@@ -143,9 +139,8 @@ class StreamFile:
         self._columns = lru_cache(_KEPT_FRAMES)(self._decode)
         self.names = lru_cache(None)(self._read_names)  #: by ordinal, for each member: SRCS of files, DOMS of domains
         self.headers: list[Header] = []
-        self._frames: list[_Frame] = []
-        self._rest: list[_Payload] = []
-        self._names: list[tuple[int, bytes, _Payload]] = []  # member, kind
+        self._frames: list[_Frame] = []  # with sequences
+        self._others: list[_Frame] = []
         self._walk()
         self._first = np.array([f.first for f in self._frames], np.int64)
 
@@ -155,8 +150,6 @@ class StreamFile:
     @property
     def header(self) -> Header:
         return self.headers[0]
-
-    # ---- frames ---------------------------------------------------------------------------
 
     def _bad(self, at: int, what: str) -> SluiceError:
         return SluiceError(f"{self.path}: byte {at}: {what}; copy or make it again")
@@ -182,41 +175,38 @@ class StreamFile:
             if end > n:
                 raise self._bad(at, "the stream is truncated")
             number, started = number + 1, True
-            payload = _Payload(at + 64, stored, raw, flags, f"{payload_hash:016x}")
-            if kind != b"DATA":
-                self._rest.append(payload._replace(flags=0))
+            place = at + 64, stored, raw, flags, f"{payload_hash:016x}", len(self.headers) - (kind != b"HEAD")
+            f = _Frame(kind, *place, n_seq, aux, continues)
+            (self._frames if kind == b"DATA" else self._others).append(f)
             if kind == b"HEAD":
-                self._head(at, self._payload(payload))
+                self._head(at, self._payload(f))
             elif kind == b"DATA":
-                self._frames.append(_Frame(payload, n_seq, aux, continues, len(self.headers) - 1))
                 n_seq += aux
                 continues = bool(flags & _SEQ_CONTINUES)
-            elif kind in (b"SRCS", b"DOMS"):
-                self._names.append((len(self.headers) - 1, kind, payload))
             elif kind == b"ENDS":
                 ended = True
             elif kind == b"FOOT":
                 if not ended:
                     raise self._bad(at, "the stream ends without its end frame")
                 started = False
-            elif not (kind == b"INDX" or kind[:1].islower()):
+            elif kind not in (b"SRCS", b"DOMS", b"INDX") and not kind[:1].islower():
                 raise self._bad(at, f"unknown frame {kind!r}")
             at = end
         self._n_seq = n_seq
         self.identity = seal.hexdigest()[:32]  #: of the frames' headers, which have the hashes of their contents
 
-    def _payload(self, p: _Payload) -> Array:
-        body = self._map[p.at : p.at + ((p.stored + 63) & ~63)]
-        where = f"{self.path}: byte {p.at}: frame"
-        check_hash(body, p.hash, where)
-        if not p.flags & _ZSTD:
-            return body[: p.stored]
-        return np.frombuffer(unzstd(body[: p.stored].tobytes(), p.raw, where), np.uint8)
+    def _payload(self, f: _Frame) -> Array:
+        body = self._map[f.at : f.at + ((f.stored + 63) & ~63)]
+        where = f"{self.path}: byte {f.at}: frame"
+        check_hash(body, f.hash, where)
+        if not f.flags & _ZSTD:
+            return body[: f.stored]
+        return np.frombuffer(unzstd(body[: f.stored].tobytes(), f.raw, where), np.uint8)
 
     def verify(self) -> None:
         """Reads every frame and compares it with its hash."""
-        for payload in self._rest:
-            self._payload(payload)
+        for f in self._others:
+            self._payload(f._replace(flags=0))
         for k in range(len(self._frames)):
             self._decode(k)
 
@@ -244,14 +234,14 @@ class StreamFile:
     def _decode(self, k: int) -> _Columns:
         f = self._frames[k]
         h = self.headers[f.member]
-        p = self._payload(f.payload)
+        p = self._payload(f)
         at = 0
 
         def column(dtype: str, n: int) -> Array:
             nonlocal at
             size = n * np.dtype(dtype).itemsize
             if at + size > len(p):
-                raise self._bad(f.payload.at, f"a frame of {len(p)} bytes is shorter than its columns")
+                raise self._bad(f.at, f"a frame of {len(p)} bytes is shorter than its columns")
             c: Array = p[at : at + size].view(dtype)
             at += (size + 63) & ~63
             return c
@@ -276,26 +266,20 @@ class StreamFile:
             ("sequences that begin here", n_seq - f.continues, f.n_begin),
         ):  # fmt: skip
             if found != expected:
-                raise self._bad(f.payload.at, f"the {what} are {found}, and the frame's head says {expected}")
+                raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
         return _Columns(n_seq, seg_at, tok_at, rows, ids, mask, tokens)
-
-    # ---- names ----------------------------------------------------------------------------
 
     def _read_names(self, wanted: bytes) -> list[dict[int, str]]:
         out: list[dict[int, str]] = [{} for _ in self.headers]
-        for member, kind, payload in self._names:
-            if kind != wanted:
+        for f in self._others:
+            if f.kind != wanted:
                 continue
-            p = self._payload(payload).tobytes()
-            (n,) = struct.unpack_from("<Q", p)
-            i = 8
-            for _ in range(n):
+            p, i = self._payload(f).tobytes(), 8
+            for _ in range(struct.unpack_from("<Q", p)[0]):
                 ordinal, size = struct.unpack_from("<QI", p, i)
-                out[member][ordinal] = p[i + 12 : i + 12 + size].decode("utf-8", "surrogateescape")
+                out[f.member][ordinal] = p[i + 12 : i + 12 + size].decode("utf-8", "surrogateescape")
                 i += 12 + size
         return out
-
-    # ---- sequences ------------------------------------------------------------------------
 
     def _pieces(self, a: int, b: int) -> list[tuple[_Frame, _Columns, int, int]]:
         """(frame, columns, first, behind the last of its sequences) that make sequences a to b."""
@@ -308,7 +292,7 @@ class StreamFile:
             lo = a - f.first + f.continues if not out else 0
             hi = min(c.n_seq, b - f.first + f.continues)
             out.append((f, c, lo, hi))
-            if f.first + f.n_begin >= b and not (hi == c.n_seq and f.payload.flags & _SEQ_CONTINUES):
+            if f.first + f.n_begin >= b and not (hi == c.n_seq and f.flags & _SEQ_CONTINUES):
                 break
             k += 1
         return out
@@ -326,7 +310,7 @@ class StreamFile:
                 parts[-1].id_at = parts[-1].id_at + n_id
                 sequence[-1][:1] = not f.continues
                 segment[-1][:1] = not (f.continues and last & _SEG_CONTINUES)
-            n_id, last = n_id + len(c.id_bytes), f.payload.flags
+            n_id, last = n_id + len(c.id_bytes), f.flags
         if len(parts) == 1:
             return parts[0]
 

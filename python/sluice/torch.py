@@ -14,17 +14,14 @@ from torch.utils.data import IterableDataset as _Base, get_worker_info  # noqa: 
 
 
 class IterableDataset(_Base):  # type: ignore[misc]
-    """The batches of sluice.Batches (whose arguments it takes) for DataLoader and StatefulDataLoader:
+    """The batches of sluice.Batches (whose arguments it takes) for DataLoader and StatefulDataLoader.
 
-        DataLoader(sluice.torch.IterableDataset(data, "steps.sched"), batch_size=None, num_workers=4)
+    Each worker makes every num_workers-th step, and the loader takes them in turns: in order, for any number of
+    workers. Every iteration begins at the dataset's start: the schedule's first step, or the state that was loaded.
 
-    With any number of workers the loader gives the steps in order: each worker makes every
-    num_workers-th, and the loader takes them in turns. Every iteration begins at the dataset's start:
-    the schedule's first step, or that of the state that load_state_dict was given.
-
-    Only the loader knows which batch it gave last: keep state_after(batch), load it into a dataset, and
-    make a new loader for that, with any world and number of workers. What StatefulDataLoader's own
-    state_dict() holds is for as many workers, and for one iteration.
+    Only the loader knows which batch it gave last: keep state_after(batch), load it into a dataset, and make a new
+    loader for that, with any world and number of workers. StatefulDataLoader's own state_dict() is for as many
+    workers, and for one iteration.
     """
 
     def __init__(self, data: Set, schedule: Any = None, **arguments: Any) -> None:
@@ -80,8 +77,8 @@ class _Steps:
         return {**state_at(self._batches, self._next), "worker": self._worker}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if not isinstance(state, dict) or state.get("worker") != self._worker:
-            worker = state.get("worker") if isinstance(state, dict) else None
+        worker = state.get("worker") if isinstance(state, dict) else None
+        if worker != self._worker:
             raise SluiceError(
                 f"a state of worker {worker} (number, of how many) in worker {self._worker}; "
                 "dataset.state_after(batch) gives one for any number of workers"

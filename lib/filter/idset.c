@@ -63,7 +63,12 @@ static int grow(struct slu_idset *s, struct slu_err *err)
 
 static int add(struct slu_idset *s, const uint8_t *id, size_t n, struct slu_err *err)
 {
-    s->line++;
+    static const uint8_t mark[] = {0xef, 0xbb, 0xbf};
+
+    if (s->line++ == 0 && n >= sizeof mark && !memcmp(id, mark, sizeof mark)) {
+        id += sizeof mark;
+        n -= sizeof mark;
+    }
     n -= n && id[n - 1] == '\r';
     if (s->form && n) {
         slu_buf_clear(&s->formed);

@@ -20,7 +20,8 @@ SLU_BEGIN_DECLS
 
 struct slu_idset;
 
-/* Reads all lines of a file; empty lines are left out, and "\r" before a line's end.
+/* Reads all lines of a file; empty lines are left out, "\r" before a line's end,
+ * and a byte order mark at the beginning.
  * SLU_E_LIMIT: the set takes more than most_byte. */
 SLU_MUST_USE int slu_idset_read(struct slu_idset **s, const char *path,
                                 uint64_t most_byte, struct slu_err *err);

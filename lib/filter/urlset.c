@@ -42,7 +42,7 @@ static struct url parse(const char *p, size_t n)
     u.rest = p;
     while (u.rest < end && !memchr("/?#", *u.rest, 3))
         u.rest++;
-    u.is_host = !scheme && u.rest == end;
+    u.is_host = !scheme && (u.rest == end || *u.rest == '#');
     const char *fragment = memchr(u.rest, '#', (size_t)(end - u.rest));
     u.rest_len = (size_t)((fragment ? fragment : end) - u.rest);
     if ((at = memrchr(p, '@', (size_t)(u.rest - p))))
@@ -87,7 +87,14 @@ static int key_of_line(const uint8_t *line, size_t n, struct slu_buf *key,
         i++;
     if (i == n || line[i] == '#')
         return SLU_OK;
-    const struct url u = parse((const char *)line, n);
+    struct url u = parse((const char *)line, n);
+    if (u.is_host && u.host_len > 2 && !memcmp(u.host, "*.", 2)) {
+        u.host += 2;
+        u.host_len -= 2;
+    } else if (u.is_host && u.host_len > 1 && *u.host == '.') {
+        u.host++;
+        u.host_len--;
+    }
     if (!u.host_len)
         return slu_fail(err, SLU_E_FORMAT,
                         "'%.*s' has no host; expected a host or a URL a line",

@@ -87,10 +87,10 @@ check "the books count what is trained on" test "$(json s.json 'd["loss_tokens"]
 
 "$PYTHON" - <<'PY'
 import json
-odd = ["web", "Web", "a/b", "../up", "..", ".hidden", "_", "_.tks", "%41", "A", "ü", "x" * 300, "x" * 299 + "y", "a b\n", "", "domains.json", "-n"]
+odd = ["web", "Web", "a/b", "../up", "..", ".hidden", "_", "_.tks", "%41", "A", "ü", "x" * 300, "x" * 299 + "y", "z" * 200, "z" * 201, "a b\n", "", "domains.json", "-n"]
 with open("odd.jsonl", "w") as f:
     for i in range(3000):
-        f.write(json.dumps({"text": "t%d" % i, "domain": odd[i * i % len(odd)] if i % 2 else "d%d" % (i % 900), "score": i % 7}) + "\n")
+        f.write(json.dumps({"text": "t%d" % i, "domain": odd[i // 2 % len(odd)] if i % 2 else "d%d" % (i % 900), "score": i % 7}) + "\n")
 PY
 tokenize -q -t bytes --domain-field domain --score-field score odd.jsonl -o odd.tks
 choose -q --partition parted odd.tks
@@ -108,6 +108,11 @@ for r in rows:
         bad.append(r)
 print("%s choose: each file has the documents of its domain, in order, as the list says %s" % ("not ok" if bad or len(rows) < 400 else "ok", bad[:2]))
 PY
+z=$(printf 'z%.0s' $(seq 200))
+check "a name of 200 characters is the file's name, that of 201 has a hash" shell "test -f parted/$z.tks && test -f parted/$z%*.tks"
+tokenize -q -t bytes --domain '' c.jsonl -o unnamed.tks
+choose -q --partition unnamed unnamed.tks
+same "the domain with the empty name is in a file with a name" "%.tks domains.json" "$(cd unnamed && find . -type f -printf '%P\n' | sort | tr '\n' ' ' | sed 's/ $//')"
 choose -q --partition small -M 32M -T 3 odd.tks
 same "the same bytes with other threads and memory" "$(sha_tree parted)" "$(sha_tree small)"
 choose -q --partition best --top 50% --per domain odd.tks

@@ -37,7 +37,10 @@ static bool has(const struct slu_idset *s, const char *url)
 
 static void members(void **state)
 {
-    static const char list[] = "# hosts\n"
+    static const char list[] = "\xef\xbb\xbf# hosts\n"
+                               ".dot.example\n"
+                               "*.star.example\n"
+                               "frag.example#x\n"
                                "bad.example\r\n"
                                "\n"
                                "  UPPER.Example.  \n"
@@ -51,6 +54,12 @@ static void members(void **state)
                                "//four.example/x";
     static const char *const in[] = {
         "http://bad.example",
+        "http://dot.example/",
+        "http://www.dot.example/x",
+        "http://star.example/",
+        "http://a.b.star.example/x",
+        "http://frag.example/other",
+        "http://www.frag.example/",
         "https://bad.example/",
         "HTTP://WWW.BAD.EXAMPLE./x",
         "bad.example",
@@ -98,7 +107,7 @@ static void members(void **state)
     (void)state;
     if (read_text(&s, list, 1 << 20, &err))
         fail_msg("%s", err.msg);
-    assert_int_equal(slu_idset_count(s), 10);
+    assert_int_equal(slu_idset_count(s), 13);
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)
         if (!has(s, in[i]))
             fail_msg("%s is not in it", in[i]);

@@ -104,22 +104,25 @@ int choose_partition_put(struct choose_partition *p, const struct slu_batch *b,
 
 /* Letters, digits and .-_ stay, other bytes and a first . or _ become %XX, so that
  * different domains have different names. Of a long name a hash takes the end's place. A
- * document without a domain is in _.tks. */
+ * document without a domain is in _.tks, one of the domain with the empty name in %.tks. */
 static int put_file_name(struct slu_buf *b, const char *name, struct slu_err *err)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "0123456789.-_";
+    const char *c = name;
     char hex[33];
     int rc = SLU_OK;
 
     slu_buf_clear(b);
     if (!name)
         return slu_buf_printf(b, err, "_.tks");
-    for (const char *c = name; *c && !rc && b->len < NAME_BYTE; c++)
+    if (!*name)
+        return slu_buf_printf(b, err, "%%.tks");
+    for (; *c && !rc && b->len < NAME_BYTE; c++)
         rc = strchr(plain, *c) && (c > name || (*c != '.' && *c != '_'))
                  ? slu_buf_append(b, c, 1, err)
                  : slu_buf_printf(b, err, "%%%02X", (unsigned char)*c);
-    if (rc || b->len < NAME_BYTE)
+    if (rc || (!*c && b->len <= NAME_BYTE))
         return rc ? rc : slu_buf_printf(b, err, ".tks");
     slu_u128_hex(slu_hash128(name, strlen(name)), hex);
     return slu_buf_printf(b, err, "%%%s.tks", hex);

@@ -28,7 +28,8 @@ static void open_standard_fds(void)
  * shuffle continues the set. */
 static void stopped(int signo)
 {
-    static const char line[] = "stopped by a signal; no output was finished\n";
+    static const char line[] =
+        "stopped by a signal; what was not finished left no file\n";
     const char *name = slu_tool.name;
     (void)!write(STDERR_FILENO, name, strlen(name));
     (void)!write(STDERR_FILENO, ": ", 2);

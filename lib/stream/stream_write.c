@@ -3,6 +3,7 @@
 
 #include "lib/base/le.h"
 #include "lib/base/map.h"
+#include "frame_tok.h"
 #include "stream_private.h"
 
 enum {
@@ -21,7 +22,6 @@ enum {
 };
 
 enum { INDEX_ROWS = 1 << 20, INDEX_ROW = 32, ENDS_BYTES = 128 };
-#define LARGE_FRAME ((size_t)256 << 10)
 
 struct slu_writer {
     struct slu_framer framer;
@@ -33,7 +33,7 @@ struct slu_writer {
 
     /* The frame being filled. */
     struct slu_buf col[N_COLUMN];
-    struct slu_buf tok;
+    struct slu_frame_tok tok;
     uint64_t n_seq, n_seg, n_tok, n_begun;
 
     /* The sequence that is being put in parts. `waiting` of its tokens are in tok after
@@ -176,8 +176,8 @@ static int split_masks(struct slu_writer *w, struct slu_err *err)
         rc = slu_buf_reserve(&w->col[MASK], n_bit_byte, err);
     if (rc)
         return rc;
-    slu_mask_split((const uint32_t *)(void *)w->tok.data, w->n_tok,
-                   ids ? w->plain.data : NULL, stored, w->col[MASK].data);
+    slu_mask_split(slu_frame_tok_data(&w->tok), w->n_tok, ids ? w->plain.data : NULL,
+                   stored, w->col[MASK].data);
     w->plain.len = ids ? w->n_tok * stored : 0;
     w->col[MASK].len = n_bit_byte;
     return SLU_OK;
@@ -220,17 +220,15 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     if (!rc)
         rc = slu_buf_append(&w->index, row, sizeof row, err);
     size_t n_byte = has_tok(w) ? (size_t)w->n_tok * (size_t)w->header.tok_bytes : 0;
-    const struct slu_buf *tok = w->header.masks ? &w->plain : &w->tok;
+    const bool masks = w->header.masks;
     if (!rc)
-        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta, tok->data,
-                            w->header.masks ? tok->len : n_byte, w->zstd_level, false,
-                            err);
+        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta,
+                            masks ? w->plain.data : slu_frame_tok_data(&w->tok),
+                            masks ? w->plain.len : n_byte, w->zstd_level, false, err);
     w->n_frame++;
     w->seqs_begun += w->n_begun;
     w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
-    w->tok.len -= n_byte;
-    if (w->tok.len) /* tokens that wait */
-        memmove(w->tok.data, w->tok.data + n_byte, w->tok.len);
+    slu_frame_tok_drop(&w->tok, n_byte); /* others wait */
     return rc;
 }
 
@@ -270,26 +268,14 @@ static int add_seg(struct slu_writer *w, const struct slu_buf *str,
     return rc;
 }
 
-/* Appends n tokens to the frame. As soon as it is clear that the frame will be large, it
- * gets memory for all its tokens: memory that grows is touched, and copied, again. */
-static int append_tokens(struct slu_writer *w, const void *tok, uint64_t n,
-                         struct slu_err *err)
-{
-    const size_t width = (size_t)w->header.tok_bytes, all = SLU_FRAME_TOKENS * width,
-                 len = w->tok.len;
-    int rc = SLU_OK;
-    if (w->tok.cap < all && len && len + n * width > LARGE_FRAME)
-        rc = slu_buf_reserve(&w->tok, all - len, err);
-    return rc ? rc : slu_buf_append(&w->tok, tok, n * width, err);
-}
-
 static int add_tokens(struct slu_writer *w, const struct slu_batch *b, uint64_t at,
                       uint64_t n, struct slu_err *err)
 {
     w->did.tokens += n;
     if (!has_tok(w))
         return SLU_OK;
-    return append_tokens(w, slu_batch_at(b, at), n, err);
+    return slu_frame_tok_add(&w->tok, slu_batch_at(b, at), n,
+                             (size_t)w->header.tok_bytes, err);
 }
 
 /* Adds a sequence that fits in the current frame. */
@@ -418,7 +404,7 @@ int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
     while (n_tok > 0) {
         uint64_t room = SLU_FRAME_TOKENS - w->n_tok - w->part.waiting;
         uint64_t n = n_tok < room ? n_tok : room;
-        int rc = n ? append_tokens(w, p, n, err) : make_room(w, err);
+        int rc = n ? slu_frame_tok_copy(&w->tok, p, n, width, err) : make_room(w, err);
         if (rc)
             return rc;
         p += n * width;
@@ -504,7 +490,7 @@ int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *er
         if (rc)
             return rc;
     }
-    return SLU_OK;
+    return slu_frame_tok_keep(&w->tok, (size_t)w->header.tok_bytes, err);
 }
 
 const struct slu_sum *slu_writer_sum(const struct slu_writer *w)
@@ -583,7 +569,7 @@ void slu_writer_abort(struct slu_writer *w)
     slu_header_release(&w->header);
     for (int i = 0; i < N_COLUMN; i++)
         slu_buf_release(&w->col[i]);
-    slu_buf_release(&w->tok);
+    slu_buf_release(&w->tok.own);
     slu_buf_release(&w->plain);
     slu_buf_release(&w->part.id);
     slu_buf_release(&w->index);

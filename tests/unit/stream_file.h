@@ -63,6 +63,7 @@ struct shape {
     uint64_t len[8];       /* lengths, taken in turn */
     uint64_t n_seg[8];     /* segments, likewise (0: 1) */
     uint64_t batch;        /* sequences a batch: must not matter */
+    bool gaps;             /* every third sequence is not written */
     uint64_t part;         /* tokens a part, at least; then documents come in parts */
     uint64_t first_source; /* ordinal */
     const char *name;      /* source names begin with it */
@@ -161,6 +162,16 @@ static void put_in_parts(struct slu_writer *w, const struct slu_batch *b, uint64
     OK(slu_writer_end(w, hash, &err));
 }
 
+/* first: number of the first sequence. */
+static void leave_gaps(struct slu_batch *b, uint64_t first)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < b->n_seq; k++)
+        if ((first + k) % 3 != 1)
+            b->seq[n++] = b->seq[k];
+    b->n_seq = n;
+}
+
 static void write_stream(const char *path, const struct shape *s)
 {
     static const uint64_t off[4] = {0, 1, 3, 3};
@@ -203,6 +214,8 @@ static void write_stream(const char *path, const struct shape *s)
             put_in_parts(w, &b, s->part);
             slu_batch_clear(&b);
         } else if (b.n_seq == (s->batch ? s->batch : 1) || i + 1 == s->n_seq) {
+            if (s->gaps)
+                leave_gaps(&b, i + 1 - b.n_seq);
             OK(slu_writer_put(w, &b, &err));
             slu_batch_clear(&b);
         }

@@ -129,7 +129,7 @@ int slu_workfile_get_stream(struct slu_workfile *f, uint64_t section,
     if (!rc)
         rc = slu_workfile_get_bytes(f, &b, err);
     if (!rc && b.len && vocab &&
-        slu_vocab_decode(names, s->header.vocab_size, b.data, b.len, NULL, 0, NULL))
+        slu_vocab_decode(names, s->header.vocab_size, b.data, b.len, NULL))
         rc = slu_workfile_damaged(f, err);
     if (!rc)
         rc = get_sources(f, names, &b, err);

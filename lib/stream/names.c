@@ -23,6 +23,10 @@ struct slu_names {
     struct slu_map domain_hash;
     struct slu_vocab_table vocab;
     void *vocab_mem;
+    /* The frame that the vocabulary is decoded from when it is first asked for. */
+    struct slu_frame kept;
+    uint64_t kept_size; /* the header's vocab_size */
+    struct slu_err kept_err;
 };
 
 int slu_names_new(struct slu_names **out, struct slu_err *err)
@@ -33,6 +37,15 @@ int slu_names_new(struct slu_names **out, struct slu_err *err)
         return slu_fail_nomem(err, sizeof *n);
     pthread_mutex_init(&n->mu, NULL);
     return SLU_OK;
+}
+
+static void forget_vocab(struct slu_names *n)
+{
+    free(n->vocab_mem);
+    n->vocab_mem = NULL;
+    n->vocab = (struct slu_vocab_table){.n = 0};
+    slu_frame_release(&n->kept);
+    n->kept_err.code = SLU_OK;
 }
 
 void slu_names_free(struct slu_names *n)
@@ -48,7 +61,7 @@ void slu_names_free(struct slu_names *n)
     free(n->page);
     free(n->chunk);
     free(n->domain);
-    free(n->vocab_mem);
+    forget_vocab(n);
     slu_map_release(&n->source);
     slu_map_release(&n->domain_hash);
     pthread_mutex_destroy(&n->mu);
@@ -247,7 +260,7 @@ int slu_names_set_vocab(struct slu_names *n, const struct slu_vocab_table *v,
         memcpy(m + n_off + n_byte, v->flags, v->n);
     if (n_packed)
         memcpy(m + n_all - n_packed, v->packed, n_packed);
-    free(n->vocab_mem);
+    forget_vocab(n);
     n->vocab_mem = m;
     n->vocab =
         (struct slu_vocab_table){.n = v->n,
@@ -261,14 +274,59 @@ int slu_names_set_vocab(struct slu_names *n, const struct slu_vocab_table *v,
 
 void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v)
 {
-    free(n->vocab_mem);
-    n->vocab_mem = NULL;
+    forget_vocab(n);
     n->vocab = *v;
+}
+
+bool slu_names_keep_vocab(struct slu_names *n, struct slu_frame *f, uint64_t size)
+{
+    if (n->vocab.off || n->kept.stored.data)
+        return false;
+    n->kept = *f;
+    n->kept_size = size;
+    f->stored = f->raw = (struct slu_buf)SLU_BUF_INIT;
+    return true;
+}
+
+/* Decodes the kept frame, which stays for writers. */
+static int decode_kept(struct slu_names *n, struct slu_err *err)
+{
+    struct slu_frame f = n->kept;
+    const uint8_t *p;
+    size_t n_byte;
+    int rc = slu_frame_payload(&f, &p, &n_byte, err);
+
+    n->kept = (struct slu_frame){.stored = SLU_BUF_INIT};
+    if (!rc)
+        rc = slu_vocab_decode(n, n->kept_size, p, n_byte, err);
+    slu_buf_release(&f.raw);
+    n->kept = f;
+    if (!rc && f.flags & SLU_FLAG_ZSTD) {
+        n->vocab.packed = f.stored.data;
+        n->vocab.packed_byte = f.stored_byte;
+    }
+    return rc;
+}
+
+int slu_names_read_vocab(struct slu_names *n, struct slu_err *err)
+{
+    pthread_mutex_lock(&n->mu);
+    if (n->kept.stored.data && !n->vocab.off && !n->kept_err.code)
+        (void)decode_kept(n, &n->kept_err);
+    pthread_mutex_unlock(&n->mu);
+    return slu_names_check_vocab(n, err);
+}
+
+int slu_names_check_vocab(const struct slu_names *n, struct slu_err *err)
+{
+    if (n->kept_err.code && err)
+        *err = n->kept_err;
+    return n->kept_err.code;
 }
 
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n)
 {
-    return n->vocab.off ? &n->vocab : NULL;
+    return slu_names_read_vocab(n, NULL) || !n->vocab.off ? NULL : &n->vocab;
 }
 
 int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
@@ -291,6 +349,29 @@ int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
     return rc;
 }
 
+int slu_names_put_vocab(struct slu_names *n, struct slu_framer *w, struct slu_err *err)
+{
+    const struct slu_frame *f = &n->kept;
+    const struct slu_vocab_table *v;
+    struct slu_buf raw = SLU_BUF_INIT;
+
+    if (f->stored.data && f->flags & SLU_FLAG_ZSTD)
+        return slu_framer_put_packed(w, SLU_VOCB, f->raw_byte, f->stored.data,
+                                     f->stored_byte, err);
+    int rc = slu_names_read_vocab(n, err);
+    if (rc || !(v = slu_names_vocab(n)))
+        return rc;
+    if (v->packed)
+        return slu_framer_put_packed(w, SLU_VOCB, 8 + 9 * v->n + v->off[v->n],
+                                     v->packed, v->packed_byte, err);
+    rc = slu_vocab_encode(v, &raw, err);
+    if (!rc)
+        rc = slu_framer_put(w, SLU_VOCB, 0, 0, &raw, NULL, 0, SLU_VOCAB_LEVEL, true,
+                            err);
+    slu_buf_release(&raw);
+    return rc;
+}
+
 int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
                    struct slu_err *err)
 {
@@ -308,7 +389,7 @@ int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
 }
 
 int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size, const uint8_t *p,
-                     size_t n, const void *packed, size_t n_packed, struct slu_err *err)
+                     size_t n, struct slu_err *err)
 {
     static const char bad[] = "the vocabulary frame has offsets that do not ascend, or "
                               "end elsewhere than its text";
@@ -336,12 +417,8 @@ int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size, const uint8_t
     if (!rc && sum != left)
         rc = slu_fail(err, SLU_E_FORMAT, bad);
     if (!rc) {
-        struct slu_vocab_table v = {.n = n_id,
-                                    .off = off,
-                                    .bytes = p + c.at,
-                                    .flags = flags,
-                                    .packed = packed,
-                                    .packed_byte = n_packed};
+        struct slu_vocab_table v = {
+            .n = n_id, .off = off, .bytes = p + c.at, .flags = flags};
         rc = slu_names_set_vocab(names, &v, err);
     }
     free(off);

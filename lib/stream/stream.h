@@ -129,7 +129,8 @@ SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n,
                                      struct slu_err *err);
 /* Sets the vocabulary to the table, whose arrays must outlive n. */
 void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v);
-/* Returns the vocabulary, borrowed until free; NULL: the stream has none. */
+/* Returns the vocabulary, borrowed until free; NULL: the stream has none, or a damaged
+ * one (slu_reader_read_vocab). */
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
 
 /* ---- reading ---- */
@@ -154,6 +155,9 @@ SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
 const struct slu_header *slu_reader_header(const struct slu_reader *r);
 /* Returns the names of the frames read so far; owned by the reader. */
 struct slu_names *slu_reader_names(struct slu_reader *r);
+/* Decodes the vocabulary now, and so finds damage; else slu_names_vocab does it when it
+ * is first called, and slu_reader_finish returns the error. */
+SLU_MUST_USE int slu_reader_read_vocab(struct slu_reader *r, struct slu_err *err);
 /* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
 /* Computes a digest of everything that a program can see of the stream: header,

@@ -153,17 +153,6 @@ int slu_meta_take(struct slu_reader *r, const struct slu_frame *f, const uint8_t
     switch (f->type) {
     case SLU_HEAD:
         return begin_member(r, p, n, err);
-    case SLU_VOCB:
-        if (f->number != 1)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "frame %llu: a vocabulary frame must be the first frame "
-                            "after the header",
-                            (unsigned long long)f->number);
-        if (slu_names_vocab(r->names))
-            return SLU_OK;
-        return slu_vocab_decode(r->names, r->header.vocab_size, p, n,
-                                f->flags & SLU_FLAG_ZSTD ? f->stored.data : NULL,
-                                f->stored_byte, err);
     case SLU_SRCS:
         return names_frame(r, true, p, n, err);
     case SLU_DOMS:

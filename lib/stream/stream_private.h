@@ -23,11 +23,21 @@ SLU_MUST_USE int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_bu
 #define SLU_VOCAB_LEVEL 3
 SLU_MUST_USE int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
                                 struct slu_err *err);
-/* Copies the vocabulary of the payload p to names. packed: that payload compressed, for
- * writers; NULL: they compress it. */
+/* Copies the vocabulary of the payload p to names. */
 SLU_MUST_USE int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size,
-                                  const uint8_t *p, size_t n, const void *packed,
-                                  size_t n_packed, struct slu_err *err);
+                                  const uint8_t *p, size_t n, struct slu_err *err);
+/* Takes the buffers of a checked frame, unless n has a vocabulary already (false). The
+ * frame is decoded when the vocabulary is first asked for, because most programs only
+ * write it again, and decoding takes longer than starting a program. */
+SLU_MUST_USE bool slu_names_keep_vocab(struct slu_names *n, struct slu_frame *f,
+                                       uint64_t vocab_size);
+/* Writes the vocabulary's frame, if there is a vocabulary. */
+SLU_MUST_USE int slu_names_put_vocab(struct slu_names *n, struct slu_framer *w,
+                                     struct slu_err *err);
+/* Decodes a kept frame that was not decoded yet; returns the error of the decoding. */
+SLU_MUST_USE int slu_names_read_vocab(struct slu_names *n, struct slu_err *err);
+/* Returns the error of an earlier decoding. */
+SLU_MUST_USE int slu_names_check_vocab(const struct slu_names *n, struct slu_err *err);
 
 /* A cursor over a payload that cannot run past its end. */
 struct slu_cursor {

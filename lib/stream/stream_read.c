@@ -106,6 +106,18 @@ static int read_stored(struct slu_reader *r, struct slu_frame *f, struct slu_err
 
 /* ---- frames ---- */
 
+static int vocab_frame(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
+{
+    if (f->number != 1)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "frame %llu: a vocabulary frame must be the first frame "
+                        "after the header",
+                        (unsigned long long)f->number);
+    if (slu_names_keep_vocab(r->names, f, r->header.vocab_size))
+        r->vocab_member = r->n_member - 1;
+    return SLU_OK;
+}
+
 /* Reads and handles a frame that is not DATA, whose header is in r->meta. */
 static int meta_frame(struct slu_reader *r, struct slu_err *err)
 {
@@ -127,8 +139,8 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
         rc = slu_frame_check(f, err);
     if (rc)
         return rc;
-    if (skippable && f->type != SLU_VOCB)
-        return SLU_OK;
+    if (skippable)
+        return f->type == SLU_VOCB ? vocab_frame(r, f, err) : SLU_OK;
     rc = slu_frame_payload(f, &p, &n, err);
     if (rc)
         return rc;
@@ -391,6 +403,16 @@ int slu_reader_next(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
     return rc;
 }
 
+static int vocab_error(const struct slu_reader *r, int rc, struct slu_err *err)
+{
+    return rc ? slu_err_at(err, "%s", r->member[r->vocab_member].name) : SLU_OK;
+}
+
+int slu_reader_read_vocab(struct slu_reader *r, struct slu_err *err)
+{
+    return vocab_error(r, slu_names_read_vocab(r->names, err), err);
+}
+
 int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_err *err)
 {
     struct slu_sum t = {0};
@@ -399,6 +421,9 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
             *total = r->over_seen;
         return r->ops->finish(r->input, &r->over_seen, err);
     }
+    int rc = vocab_error(r, slu_names_check_vocab(r->names, err), err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < r->n_member; i++) {
         const struct slu_member *m = &r->member[i];
         struct slu_sum seen = m->seen;

@@ -66,7 +66,8 @@ struct slu_reader {
     pthread_mutex_t mu; /* guards the fields below: fetch writes, open reads them */
     struct slu_member *member;
     size_t n_member, cap_member;
-    struct slu_moved { /* a source whose ordinal another source had already */
+    size_t vocab_member; /* the member that the vocabulary is from */
+    struct slu_moved {   /* a source whose ordinal another source had already */
         uint64_t was, is;
         char *name;
     } * moved;

@@ -457,18 +457,8 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
     if (!rc)
         rc = slu_framer_put(&w->framer, SLU_HEAD, 0, 0, &w->scratch, NULL, 0, 0, false,
                             err);
-    const struct slu_vocab_table *v =
-        cfg->no_vocab ? NULL : slu_names_vocab(cfg->names);
-    if (!rc && v && v->packed) {
-        rc = slu_framer_put_packed(&w->framer, SLU_VOCB, 8 + 9 * v->n + v->off[v->n],
-                                   v->packed, v->packed_byte, err);
-    } else if (!rc && v) {
-        rc = slu_vocab_encode(v, &w->scratch, err);
-        if (!rc)
-            rc = slu_framer_put(&w->framer, SLU_VOCB, 0, 0, &w->scratch, NULL, 0,
-                                SLU_VOCAB_LEVEL, true, err);
-    }
-    slu_buf_release(&w->scratch); /* a vocabulary is large, names are not */
+    if (!rc && !cfg->no_vocab)
+        rc = slu_names_put_vocab(cfg->names, &w->framer, err);
     if (rc)
         slu_writer_abort(w);
     else

@@ -314,6 +314,50 @@ static void mask_bytes(void **state)
     assert_int_equal(slu_mask_mark_bytes(id, mask + 3, 0), 0);
 }
 
+/* A vocabulary of another size than the header's is found when it is asked for, and the
+ * reader's end says so too. */
+static void damaged_vocabulary(void **state)
+{
+    static const uint64_t off[4] = {0, 1, 3, 3};
+    static const uint8_t flags[3] = {0, 0, SLU_VOCAB_SPECIAL};
+    const struct slu_vocab_table v = {
+        .n = 3, .off = off, .bytes = (const uint8_t *)"abc", .flags = flags};
+    const char *path = path_a;
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_writer_cfg cfg = {0};
+    struct slu_writer *w;
+    struct slu_out *o;
+
+    slu_header_init(&h);
+    h.vocab_size = 4;
+    OK(slu_names_new(&names, &err));
+    OK(slu_names_set_vocab(names, &v, &err));
+    cfg.names = names;
+    OK(slu_out_open(&o, path, &err));
+    OK(slu_writer_open(&w, o, &h, &cfg, &err));
+    OK(slu_writer_close(w, &err));
+    slu_names_free(names);
+    for (int ask = 0; ask < 3; ask++) {
+        struct slu_reader *r;
+        struct slu_batch b;
+        OK(open_one(&r, &path, 1));
+        slu_batch_init(&b, 2);
+        if (ask == 1)
+            assert_null(slu_names_vocab(slu_reader_names(r)));
+        if (ask == 2)
+            assert_int_equal(slu_reader_read_vocab(r, &err), SLU_E_FORMAT);
+        assert_int_equal(slu_reader_next(r, &b, &err), SLU_EOF);
+        assert_int_equal(slu_reader_finish(r, NULL, &err), ask ? SLU_E_FORMAT : SLU_OK);
+        if (ask)
+            assert_memory_equal(err.msg, path, strlen(path));
+        slu_batch_release(&b);
+        slu_reader_free(r);
+    }
+    slu_header_release(&h);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +367,7 @@ int main(void)
         cmocka_unit_test(checksums_follow_the_definition),
         cmocka_unit_test(specification_example),
         cmocka_unit_test(mask_bytes),
+        cmocka_unit_test(damaged_vocabulary),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -171,8 +171,9 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     k.seen.format = ctx->tokens;
     k.seen.header = slu_reader_header(k.r);
     k.seen.names = slu_reader_names(k.r);
-    if (o->text || o->jsonl) {
-        k.text = slu_names_vocab(slu_reader_names(k.r));
+    rc = slu_reader_read_vocab(k.r, err);
+    if (!rc && (o->text || o->jsonl)) {
+        k.text = slu_names_vocab(k.seen.names);
         if (!k.text)
             rc = slu_fail(
                 err, SLU_E_MISMATCH,

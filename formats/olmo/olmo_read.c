@@ -158,7 +158,6 @@ static int olmo_next(void *state, uint64_t n_id, struct slu_buf *ids,
     if (o->at == o->n_seq)
         return end(o, err);
     int rc = o->n_id ? check_rows(o, err) : document(o, &n_id, err);
-    slu_buf_clear(ids);
     if (!rc && o->marks)
         rc = slu_buf_reserve(ids, n_id * 4, err);
     if (!rc)

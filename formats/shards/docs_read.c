@@ -152,15 +152,15 @@ static int shard_next(void *state, uint64_t n_id, struct slu_buf *ids,
     const unsigned bytes = slu_id_bytes(s->file.type);
     if (s->seq == s->n_seq)
         return shard_end(s, err);
+    const size_t had = ids->len;
     int rc = s->n_id ? check_ends(s, err) : document(s, &n_id, err);
-    slu_buf_clear(ids);
     if (!rc) {
         rc = slu_raw_append(s->raw, ids, n_id * bytes, err);
         if (rc)
             return slu_err_at(err, "%s", s->path);
     }
     if (!rc)
-        rc = slu_ids_take(ids->data, n_id, s->file.type, bytes, UINT64_C(1) << 32,
+        rc = slu_ids_take(ids->data + had, n_id, s->file.type, bytes, UINT64_C(1) << 32,
                           s->path, s->at_tok, err);
     s->at_tok += n_id;
     s->seq++;

@@ -315,17 +315,19 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s)
 
 enum { BATCH_TOK = 1 << 16 };
 
-/* Reads the ids of the bucket's next sequence to s->ids, whose segments have n_tok; 0:
- * SLU_EOF is expected, after the last. */
-static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_err *err)
+/* Appends the ids of the bucket's next sequence to `ids`, as s->tok; its segments have
+ * n_tok; 0: SLU_EOF is expected, after the last. */
+static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_buf *ids,
+                    struct slu_err *err)
 {
+    const size_t had = ids->len;
     const uint64_t n_id = s->documents ? n_tok : s->bucket[s->at].pub.n_id;
 
     for (;;) {
         int rc = s->state ? SLU_OK : open_shard(s, err);
         if (rc)
             return rc;
-        rc = s->layout->next(s->state, n_id, &s->ids, err);
+        rc = s->layout->next(s->state, n_id, ids, err);
         if (rc == SLU_EOF && s->n_here != s->n_expected)
             rc = slu_fail(
                 err, SLU_E_FORMAT, "has %llu sequences, and its manifest says %llu",
@@ -334,6 +336,8 @@ static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_err *err)
             return slu_err_at(err, "%s/%s", s->dir, s->shard);
         if (!rc) {
             s->n_here++;
+            s->tok = ids->data + had;
+            s->n_tok = (ids->len - had) / s->id_bytes;
             return SLU_OK;
         }
         s->layout->close(s->state);
@@ -349,13 +353,12 @@ static void close_bucket(struct slu_shardset *s)
     s->segments = NULL;
 }
 
-/* Names the first of n ids that is not in the vocabulary. */
-static int not_in_vocabulary(const struct slu_shardset *s, size_t n,
-                             struct slu_err *err)
+/* Names the first id that is not in the vocabulary. */
+static int not_in_vocabulary(const struct slu_shardset *s, struct slu_err *err)
 {
-    const void *ids = s->ids.data;
+    const void *ids = s->tok;
     uint32_t id = 0;
-    for (size_t i = 0; i < n && id < s->header.vocab_size; i++)
+    for (size_t i = 0; i < s->n_tok && id < s->header.vocab_size; i++)
         id = s->id_bytes == 2
                  ? ((const uint16_t *)ids)[i]
                  : ((const uint32_t *)ids)[i] & (s->masks ? ~SLU_TRAINED : UINT32_MAX);
@@ -366,16 +369,16 @@ static int not_in_vocabulary(const struct slu_shardset *s, size_t n,
 /* Checks ids against the vocabulary size, and converts them to the stream's width. */
 static int narrow(struct slu_shardset *s, struct slu_err *err)
 {
-    const size_t n = s->ids.len / s->id_bytes;
+    const size_t n = s->n_tok;
     uint64_t most = 0;
-    const uint32_t *id = (const uint32_t *)(const void *)s->ids.data;
+    const uint32_t *id = s->tok;
     if (!s->masks)
-        most = slu_ids_largest(s->ids.data, n, s->id_bytes);
+        most = slu_ids_largest(s->tok, n, s->id_bytes);
     for (size_t i = 0; i < n && s->masks; i++)
         most = (id[i] & ~SLU_TRAINED) > most ? id[i] & ~SLU_TRAINED : most;
     if (n && most >= s->header.vocab_size)
-        return not_in_vocabulary(s, n, err);
-    slu_ids_convert(s->ids.data, n, s->id_bytes, s->header.tok_bytes);
+        return not_in_vocabulary(s, err);
+    slu_ids_convert(s->tok, n, s->id_bytes, s->header.tok_bytes);
     return SLU_OK;
 }
 
@@ -383,8 +386,7 @@ static int narrow(struct slu_shardset *s, struct slu_err *err)
 static int check_marks(const struct slu_shardset *s, const struct slu_seq *q,
                        struct slu_err *err)
 {
-    const uint32_t *id = (const uint32_t *)(const void *)s->ids.data,
-                   *row = slu_batch_at(&s->rows, q->tok_off);
+    const uint32_t *id = s->tok, *row = slu_batch_at(&s->rows, q->tok_off);
     for (uint64_t i = 0; i < q->len_tok; i++)
         if ((id[i] ^ row[i]) & SLU_TRAINED)
             return slu_fail(err, SLU_E_FORMAT,
@@ -400,7 +402,7 @@ static int check_marks(const struct slu_shardset *s, const struct slu_seq *q,
 /* Takes the marks of the first tokens of segments from the segment rows. */
 static void mark_first(struct slu_shardset *s, const struct slu_seq *q)
 {
-    uint32_t *id = (uint32_t *)(void *)s->ids.data;
+    uint32_t *id = s->tok;
     const uint32_t *row = slu_batch_at(&s->rows, q->tok_off);
     uint64_t at = 0;
     for (uint64_t k = 0; k < q->n_seg; at += s->rows.seg[q->seg_off + k++].len_tok)
@@ -412,18 +414,22 @@ static void mark_first(struct slu_shardset *s, const struct slu_seq *q)
 static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_shardset_bucket *k = &s->bucket[s->at];
+    /* The ids of a file that are those of the stream are read to their place. */
+    const bool own =
+        s->layout->narrow && !s->masks && k->pub.id_bytes == s->header.tok_bytes;
     while (s->row < s->rows.n_seq && slu_batch_weight(b) < BATCH_TOK) {
         const struct slu_seq *q = &s->rows.seq[s->row++];
-        int rc = next_ids(s, q->len_tok, err);
+        slu_buf_clear(&s->ids);
+        int rc = next_ids(s, q->len_tok, own ? &b->own : &s->ids, err);
         if (rc == SLU_EOF)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s/%s: fewer sequences than segments/%s.tks has", s->dir,
                             k->pub.name, k->pub.name);
-        if (!rc && s->ids.len / s->id_bytes != q->len_tok)
+        if (!rc && s->n_tok != q->len_tok)
             rc = slu_fail(err, SLU_E_FORMAT,
                           "%s/%s: sequence %llu has %zu ids, its segments have %llu",
-                          s->dir, s->shard, (unsigned long long)s->n_here - 1,
-                          s->ids.len / s->id_bytes, (unsigned long long)q->len_tok);
+                          s->dir, s->shard, (unsigned long long)s->n_here - 1, s->n_tok,
+                          (unsigned long long)q->len_tok);
         if (!rc && s->masks && s->layout->no_first)
             mark_first(s, q);
         if (!rc && s->masks)
@@ -431,10 +437,12 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
         if (!rc)
             rc = narrow(s, err);
         if (!rc)
-            rc = slu_batch_add(b, s->ids.data, q->len_tok, &s->rows.seg[q->seg_off],
-                               q->n_seg, s->rows.str.data, err);
+            rc = slu_batch_add(b, own ? NULL : s->tok, q->len_tok,
+                               &s->rows.seg[q->seg_off], q->n_seg, s->rows.str.data,
+                               err);
         if (rc)
             return rc;
+        b->tok = b->own.data;
         k->pub.n_seq++;
         k->n_tok += q->len_tok;
     }
@@ -457,7 +465,7 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
         if (rc != SLU_EOF)
             return rc;
         rc = slu_reader_finish(s->segments, NULL, err);
-        if (!rc && (rc = next_ids(s, 0, err)) != SLU_EOF)
+        if (!rc && (rc = next_ids(s, 0, &s->ids, err)) != SLU_EOF)
             rc = rc ? rc
                     : slu_fail(err, SLU_E_FORMAT,
                                "%s/%s: more sequences than segments/%s.tks has", s->dir,

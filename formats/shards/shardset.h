@@ -35,7 +35,8 @@ struct slu_shard_layout {
                    compares the marks with those of the segments */
     bool no_first; /* the shards do not say whether a segment's first token is trained
                       on: the caller takes its mark from the segments */
-    bool narrow;   /* `next` gives ids of b->id_bytes, or with b->masks of 4 bytes */
+    bool narrow;   /* `next` gives ids of b->id_bytes, or with b->masks of 4 bytes, and
+                      appends: to an empty buffer with b->masks */
     /* Replaces ids (native, of 4 bytes) by those of the next sequence; SLU_EOF at the
      * end. n_id: how many it has by its bucket, or, a whole document, by its segments; 0:
      * none is left. A format that does not say so itself takes this number, and checks

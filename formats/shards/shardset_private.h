@@ -46,6 +46,8 @@ struct slu_shardset {
     struct slu_batch rows;
     size_t row; /* rows before this one are joined */
     struct slu_buf ids;
+    void *tok; /* the current sequence's n_tok ids of id_bytes */
+    size_t n_tok;
 };
 
 /* Sets and returns SLU_E_TRUNCATED: the set is incomplete; `what` says in what

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "io.h"
+#include "hash_private.h"
 #include "le.h"
+#include "lib/base/simd.h"
 #include "lib/base/xxh3.h"
 
 uint64_t slu_hash64(const void *p, size_t n_bytes)
@@ -73,6 +75,8 @@ int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
     return rc;
 }
 
+enum { WIDEN_MANY = 128 }; /* for fewer ids the question takes longer */
+
 void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
 {
     if (tok_bytes == 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
@@ -82,6 +86,12 @@ void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
             slu_put_le32(dst + 4 * i, ((const uint32_t *)tok)[i]);
     } else {
         const uint16_t *t = tok;
+#if defined(__x86_64__)
+        if (n >= WIDEN_MANY && slu_has_simd("avx2")) {
+            slu_hash_widen_avx2(dst, t, n);
+            return;
+        }
+#endif
         for (size_t i = 0; i < n; i++)
             slu_put_le32(dst + 4 * i, t[i]);
     }

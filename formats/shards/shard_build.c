@@ -96,7 +96,9 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
                      "format %s: a shard of one sequence does not fit in memory",
                      f->name));
     return slu_advise(
-        err, SLU_ADVISE_MEMORY_OR_SHARDS,
+        err,
+        s->cfg.documents ? SLU_ADVISE_MEMORY_OR_SHARD_BYTES
+                         : SLU_ADVISE_MEMORY_OR_SHARDS,
         slu_fail(err, SLU_E_USAGE,
                  "format %s builds shards in memory: a shard of %llu %s of %s takes "
                  "%llu MiB, and there are %llu MiB, enough for %llu %s",

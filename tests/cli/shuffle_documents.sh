@@ -173,7 +173,7 @@ no "a shard beyond 32 bits" "shards of 2147483648 bytes; at most 1073741824 byte
 no "a document of nearly a shard, with its 128 bytes" "a document of $longest ids takes more than the $((2 * longest + 127)) bytes" \
     shuffle --documents --shard-size $((2 * longest + 127)) --format litdata -o no c.tks
 status "and the next size" 0 shuffle -q --documents --shard-size $((2 * longest + 128)) --format litdata -o next c.tks
-no "too little memory" "builds shards in memory: a shard of 104857600 bytes of documents takes [0-9]+ MiB.*--shard-size" \
+no "too little memory" "builds shards in memory: a shard of 104857600 bytes of documents takes [0-9]+ MiB.*; use a smaller --shard-size, or give more memory with -M" \
     shuffle --documents --shard-size 100M -M 64M --format mds -o no c.tks
 no "an array of segments' lengths" "a whole document is one run of ids" shuffle --documents --max-segments 4 --format mds -o no c.tks
 no "without a format" "--documents and --shard-size need shards" shuffle --documents -o no c.tks

@@ -184,6 +184,13 @@ def streams():
     result(files["1"] == files["7"], "scatter files do not depend on -T and -M", differs(files["1"], files["7"]))
 
 
+def builds(name, streams):
+    """Whether the programs can write this format."""
+    r = Run(["shuffle", "-q", "--format", name, "-o", "try"] + streams)
+    shutil.rmtree("try", ignore_errors=True)
+    return "not built" not in r.err
+
+
 def shards():
     label, plain = pieces("l", True), pieces("p", False)
     size = ["--shard-sequences", "32"]
@@ -193,9 +200,7 @@ def shards():
     for name, s, extra in (("olmo", plain, ["--olmo-path", "/data/set"]), ("mds", plain, []), ("megatron", plain, []),
                            ("litdata", plain, []), ("ds", label, []), ("parquet", plain, []),
                            ("megatron-sft", plain, [])):
-        r = Run(["shuffle", "-q", "--format", name, "-o", "try"] + s)
-        shutil.rmtree("try", ignore_errors=True)
-        if "not built" in r.err:
+        if not builds(name, s):
             continue
         want = one_set(s, name, 3, 5, ["--format", name] + extra, size)
         if FULL or name in ("olmo", "mds"):  # one that streams, one that builds
@@ -217,7 +222,10 @@ def shards():
     longest = max(len(json.loads(line)["tokens"]) for s in documents for line in must(["inspect", "--records", s]).out.splitlines())
     for name, more in (("megatron", ["--shard-size", "20000"]), ("megatron", []), ("megatron", ["--shard-size", str(2 * longest)]),
                        ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", "11001"]), ("mds", ["--shard-size", "21000"]),
-                       ("litdata", ["--shard-size", str(2 * longest + 128)])):
+                       ("litdata", ["--shard-size", str(2 * longest + 128)]), ("parquet", ["--shard-size", str(4 * longest + 128)]),
+                       ("parquet", [])):
+        if not builds(name, documents):
+            continue
         want = None
         for n, ranges in GRID:
             want = one_set(documents, "documents %s %s" % (name, " ".join(more)), n, ranges, ["--format", name, "--documents"],

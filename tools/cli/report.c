@@ -176,6 +176,8 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_MEMORY_OR_MIX] = "give more memory with -M, or use --mix-domains",
     [SLU_ADVISE_MEMORY_OR_ORDER] = "give more memory with -M, or use --order plan",
     [SLU_ADVISE_MEMORY_OR_SEGMENTS] = "give more memory with -M, or use --max-segments",
+    [SLU_ADVISE_MEMORY_OR_SHARD_BYTES] =
+        "use a smaller --shard-size, or give more memory with -M",
     [SLU_ADVISE_MEMORY_OR_SHARDS] =
         "use a smaller --shard-sequences or --shard-size, or give more memory with -M",
     [SLU_ADVISE_BALANCE] =

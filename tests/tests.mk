@@ -178,7 +178,7 @@ demo: programs
 judges: programs
 	@$(TEST_ENV) tests/judges/fetch
 
-$O/judges/encode $O/judges/shingles: $O/judges/%: $O/tests/judges/%_main.o $O/libsluice.a
+$O/judges/encode $O/judges/shingles $O/judges/words: $O/judges/%: $O/tests/judges/%_main.o $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
@@ -192,11 +192,11 @@ endif
 check-arrow: arrow $(SHIM)
 	@$(TEST_ENV) CASES='tokenize_parquet shards_parquet' tests/check cli
 
-check-judges: programs arrow $O/judges/encode $O/judges/shingles
+check-judges: programs arrow $O/judges/encode $O/judges/shingles $O/judges/words
 	@$(TEST_ENV) tests/check judges
 
 # 50 MB of text, every code point, every level of SIMD.
-check-judges-full: programs arrow $O/judges/encode $O/judges/shingles
+check-judges-full: programs arrow $O/judges/encode $O/judges/shingles $O/judges/words
 	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
 
 # sluice-batch on a Slurm cluster of one machine; deps-slurm installs the packages.

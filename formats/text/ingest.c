@@ -134,8 +134,8 @@ static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_e
     size_t n;
     int rc = slu_ingest_book_rows(&g->books, j->fate, j->n_fate, &j->batch, &j->holdout,
                                   &n, err);
-    if (!rc && g->n_any)
-        slu_ingest_count_seen(g, j, n);
+    if (!rc && g->filters)
+        slu_ingest_count_noted(g, j, n);
     if (rc || n == j->n_fate)
         return rc;
     j->first.ref = NULL;
@@ -244,7 +244,11 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .quit_fd = g->quit_fd,
         .ctx = g,
         .claim = claim,
-        .cut = slu_encode_cuts(cfg->tokenizer) ? cut : NULL,
+        /* Rules judge a text as a whole. */
+        .cut = !cfg->filter.rules && !cfg->filter.c4_lines &&
+                       slu_encode_cuts(cfg->tokenizer)
+                   ? cut
+                   : NULL,
         .begin = begin_source,
         .end = end_source,
         .broken = cfg->skip_bad ? break_source : NULL,
@@ -271,8 +275,8 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
         return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
     for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
-        if (!rc && cfg->filter.where)
-            rc = slu_expr_run_new(&g->worker[i].where, cfg->filter.where, err);
+        if (!rc)
+            rc = slu_ingest_open_filter(g, &g->worker[i], err);
         if (!rc)
             rc = i ? slu_encoder_new_sharing(&g->crew.encoder[i], g->crew.encoder[0],
                                              err)
@@ -286,8 +290,7 @@ static void close_workers(struct slu_ingest_run *g)
 {
     for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
         slu_record_parser_free(g->worker[i].parser);
-        slu_expr_run_free(g->worker[i].where);
-        slu_buf_release(&g->worker[i].url);
+        slu_ingest_close_filter(&g->worker[i]);
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
         slu_spans_release(&g->worker[i].spans);
@@ -321,6 +324,7 @@ static void free_job(struct slu_ingest_job *j)
     slu_buf_release(&j->rejects);
     free(j->fate);
     free(j->seen);
+    free(j->edit);
     free(j);
 }
 

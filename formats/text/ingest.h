@@ -13,6 +13,7 @@
 #include "lib/base/json.h"
 #include "lib/filter/idset.h"
 #include "lib/filter/expr.h"
+#include "lib/filter/rules.h"
 #include "lib/stream/account.h"
 #include "lib/stream/domains.h"
 #include "lib/stream/stream.h"
@@ -20,13 +21,17 @@
 
 SLU_BEGIN_DECLS
 
-/* Good records that are left out. Only JSON lines and rows have fields: a text is
- * SLU_E_UNSUPPORTED with any of these. NULL: not wanted. */
+/* Good records that are left out, asked in this order. Only JSON lines and rows have
+ * fields: a text is SLU_E_UNSUPPORTED with one of the first four. With rules, texts come
+ * whole. NULL: not wanted. */
 struct slu_ingest_filter {
     const struct slu_idset *ids_keep, *ids_drop; /* field[SLU_FIELD_ID] has a name */
     const struct slu_idset *urls_drop;           /* slu_urlset_read */
     const char *url_field;                       /* a string, or null */
     const struct slu_expr *where;                /* left out if it is false */
+    const struct slu_rules *rules;               /* texts that fail one */
+    const struct slu_rules *c4_lines; /* edits texts, and leaves out those that fail */
+    uint64_t rules_byte;              /* memory of both, in all threads */
 };
 
 struct slu_ingest_cfg {
@@ -87,6 +92,9 @@ struct slu_ingest_stat {
     /* Records that the filters looked at, and those of them that have field i of
      * cfg->filter.where, not null; behind these the field of the URL. */
     uint64_t asked, seen[SLU_RECORD_ANY];
+    uint64_t edited, cut_line,
+        cut_byte;               /* texts that c4_lines changed and did not leave
+                                            out; what it took from these */
     struct slu_domain_row held; /* documents in holdout_out */
     struct slu_domains domains; /* of the documents in out */
     /* max_tok ended the run before this document, which is not counted. */

@@ -68,8 +68,14 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
         count_lacks(s->lacking, text.lacks);
     }
     if (fate >= FATE_REJECTED) {
-        unsigned reason = fate - FATE_REJECTED;
-        slu_ledger_drop(l, slu_reject_name((enum slu_reject)reason), one);
+        const enum slu_reject reason = fate < FATE_RULE
+                                           ? (enum slu_reject)(fate - FATE_REJECTED)
+                                           : SLU_REJECT_RULES;
+        slu_ledger_drop(l,
+                        fate < FATE_RULE
+                            ? slu_reject_name(reason)
+                            : slu_rule_name((enum slu_rule)(fate - FATE_RULE)),
+                        one);
         s->rejected_by[reason]++;
         s->rejected += !filtered;
         s->filtered += filtered;

@@ -38,11 +38,12 @@ static int settle(struct slu_ingest_job *j, unsigned what, unsigned lacks,
     return rc;
 }
 
-/* `why` is for SLU_REJECT_UNFIT_FIELD. */
+/* `w` is of use to the filters' reasons. */
 static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
-                  const struct slu_record_ref *ref, const struct slu_record *rec,
-                  const char *why, struct slu_err *err)
+                  const struct slu_ingest_worker *w, const struct slu_record_ref *ref,
+                  const struct slu_record *rec, struct slu_err *err)
 {
+    const bool is_rule = rec->reject == SLU_REJECT_RULES;
     struct slu_rejected r = {
         .source = slu_source_at(g->cfg->sources, ref->source),
         .ref = ref,
@@ -53,7 +54,8 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
         .off_byte = rec->off_byte,
         .which = rec->which,
         .field = g->cfg->field[rec->which],
-        .why = why,
+        .why = w->why.msg,
+        .rule = is_rule ? slu_rule_name(w->rule) : NULL,
     };
     const bool no_text =
         rec->reject == SLU_REJECT_MISSING_FIELD && rec->which == SLU_FIELD_TEXT;
@@ -62,8 +64,9 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return slu_reject_fail(&r, err);
     const bool no_field =
         rec->reject >= SLU_REJECT_MISSING_FIELD && rec->reject <= SLU_REJECT_BAD_SPANS;
-    int rc = settle(j, FATE_REJECTED + rec->reject, no_field ? 1U << rec->which : 0,
-                    j->rejects.len, err);
+    int rc =
+        settle(j, is_rule ? FATE_RULE + (unsigned)w->rule : FATE_REJECTED + rec->reject,
+               no_field ? 1U << rec->which : 0, j->rejects.len, err);
     return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
 }
 
@@ -276,7 +279,7 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (rc)
         return rc;
     if (rec->reject)
-        return reject(g, j, ref, rec, NULL, err);
+        return reject(g, j, w, ref, rec, err);
     if (j->ids.n == from)
         return settle(j, FATE_EMPTY, rec->lacks, 0, err);
     if (!trained)
@@ -415,7 +418,8 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     text_record(g->cfg, j->block.raw.data + ref->off, ref->len, &rec);
     if (rec.reject) {
         part->bad_off = rec.off_byte += ref->part_off;
-        return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, NULL, err);
+        return g->cfg->skip_bad ? SLU_OK
+                                : reject(g, j, &g->worker[worker], ref, &rec, err);
     }
     if (rec.text_len > 0)
         rc = slu_encode_valid(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids,
@@ -462,7 +466,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (is_part)
         return take_part(g, j, (unsigned)(w - g->worker), ref, err);
     if (rec.reject)
-        return reject(g, j, ref, &rec, w->why.msg, err);
+        return reject(g, j, w, ref, &rec, err);
     enum slu_fate fate = FATE_KEPT;
     if (rec.text_len > 0 && slu_ingest_chooses(g->cfg))
         fate = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));
@@ -497,8 +501,8 @@ int slu_ingest_encode(void *ctx, unsigned worker, void *job, struct slu_err *err
     clear_job(j);
     clear_waiting(&w->wait); /* left by a failed job */
     int rc = slu_block_split(&j->block, err);
-    if (!rc && g->n_any)
-        rc = slu_ingest_begin_filter(j, err);
+    if (!rc && g->filters)
+        rc = slu_ingest_begin_filter(g, j, err);
     for (size_t i = 0; i < j->block.n_rec && !rc; i++)
         rc = take_record(g, j, w, &j->block.rec[i], err);
     if (!rc && w->wait.n)

@@ -20,6 +20,12 @@ struct slu_ingest_part {
     uint64_t bad_off;
 };
 
+/* What c4_lines took from a text. */
+struct slu_ingest_edit {
+    uint64_t n_line, n_byte;
+    bool changed;
+};
+
 struct slu_ingest_job {
     struct slu_block block;
     struct slu_ids ids; /* of all documents; batch and holdout point into it */
@@ -32,6 +38,8 @@ struct slu_ingest_job {
     uint64_t *seen; /* one per record; bit i: it has field i of any. NULL: no filter
                      * looks at one */
     size_t cap_seen;
+    struct slu_ingest_edit *edit; /* one per record; NULL: texts are not edited */
+    size_t cap_edit;
     int rc; /* error of the next record; the run may end before it */
     struct slu_err err;
 };
@@ -52,7 +60,9 @@ struct slu_ingest_wait {
 
 struct slu_ingest_worker {
     struct slu_record_parser *parser;
-    struct slu_expr_run *where; /* NULL: there is no expression */
+    struct slu_expr_run *where;             /* NULL: there is no expression */
+    struct slu_rules_run *rules, *c4_lines; /* NULL: there are none */
+    enum slu_rule rule;                     /* by which the last text failed */
     struct slu_buf url;
     struct slu_value any[SLU_RECORD_ANY]; /* of a row */
     struct slu_err why;                   /* what a record's field does not fit */
@@ -70,7 +80,7 @@ struct slu_ingest_run {
     struct slu_input *input;
     struct slu_ingest_worker *worker;
     unsigned n_worker;
-    bool filters;                    /* cfg->filter has one */
+    bool filters, field_filters;     /* cfg->filter has one; one that needs fields */
     const char *any[SLU_RECORD_ANY]; /* fields of filter.where, then url_field */
     size_t n_any;
     unsigned tok_bytes;
@@ -92,13 +102,20 @@ void slu_ingest_wait_release(struct slu_ingest_wait *w);
 
 /* Sets any, n_any and filters of a run. */
 void slu_ingest_find_filters(struct slu_ingest_run *g);
-/* Makes room to note which fields a block's records have. */
-SLU_MUST_USE int slu_ingest_begin_filter(struct slu_ingest_job *j, struct slu_err *err);
-/* Counts the fields of a block's first n records. Serial. */
-void slu_ingest_count_seen(struct slu_ingest_run *g, const struct slu_ingest_job *j,
-                           size_t n);
+/* Makes what a worker needs to ask, which slu_ingest_close_filter frees. */
+SLU_MUST_USE int slu_ingest_open_filter(const struct slu_ingest_run *g,
+                                        struct slu_ingest_worker *w,
+                                        struct slu_err *err);
+void slu_ingest_close_filter(struct slu_ingest_worker *w);
+/* Makes room to note which fields a block's records have, and how their texts are
+ * edited. */
+SLU_MUST_USE int slu_ingest_begin_filter(const struct slu_ingest_run *g,
+                                         struct slu_ingest_job *j, struct slu_err *err);
+/* Counts the fields and edits of a block's first n records. Serial. */
+void slu_ingest_count_noted(struct slu_ingest_run *g, const struct slu_ingest_job *j,
+                            size_t n);
 /* Sets the reject of a good record that a filter leaves out or does not fit; then
- * w->why says why. SLU_E_UNSUPPORTED: the record is a text. */
+ * w->why or w->rule says why. Edits its text, which is then w's until the next record. SLU_E_UNSUPPORTED: the record is a text. */
 SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
                                    struct slu_ingest_worker *w,
                                    const struct slu_record_ref *ref,

@@ -8,7 +8,7 @@
 
 #include "formats/text/ingest.h"
 
-/* The fate of a record. Values from FATE_REJECTED on: plus a slu_reject. */
+/* The fate of a record. Values from FATE_REJECTED to FATE_RULE: plus a slu_reject. */
 enum slu_fate {
     FATE_PART, /* of a text in parts: counted with its last part */
     FATE_KEPT,
@@ -17,6 +17,7 @@ enum slu_fate {
     FATE_UNTRAINED, /* no token is trained on */
     FATE_NOT_SAMPLED,
     FATE_REJECTED,
+    FATE_RULE = FATE_REJECTED + SLU_REJECT_N, /* plus a slu_rule */
 };
 
 /* The fate of one record, in the order of its block. */

@@ -52,7 +52,7 @@ int slu_reject_begin(struct slu_buf *out, const struct slu_rejected *r,
         rc = put_number(out, "byte", r->off_byte, r->off_byte != UINT64_MAX, err);
     return rc ? rc
               : slu_buf_printf(out, err, ",\"reason\":\"%s\",\"raw\":\"",
-                               slu_reject_name(r->reason));
+                               r->rule ? r->rule : slu_reject_name(r->reason));
 }
 
 int slu_reject_end(struct slu_buf *out, struct slu_err *err)

@@ -32,6 +32,7 @@ struct slu_rejected {
     enum slu_field which; /* the field that is wrong, if one is */
     const char *field;    /* its name, or NULL */
     const char *why;      /* SLU_REJECT_UNFIT_FIELD: what does not fit; else NULL */
+    const char *rule; /* SLU_REJECT_RULES: its name, which is the reason; else NULL */
 };
 
 /* Appends the JSON line. */

@@ -237,10 +237,11 @@ for i in $(seq 40); do
 done >filtered.jsonl
 seq 1 5 >gone
 echo h6.example >hosts
+printf 'gopher-quality.%s\n' 'max_avg_word_length = 3.3' 'min_doc_words = off' 'min_alpha_words_ratio = off' 'min_stop_words = off' >mine
 printf '%s\n' 'input = filtered.jsonl' 'parts = 3' \
-    "tokenize = --id-field id --ids-drop gone --urls-drop hosts --where 'lang == \"en\"'" >filters
+    "tokenize = --id-field id --ids-drop gone --urls-drop hosts --where 'lang == \"en\"' --rules mine" >filters
 status "filters" 0 sluice-batch --local 2 filters filters-out
-same "  are in the report" '{"ids-drop": 5, "urls-drop": 1, "where": 9}' \
+same "  are in the report" '{"gopher-quality.max_avg_word_length": 23, "ids-drop": 5, "urls-drop": 1, "where": 9}' \
     "$(json filters-out/report.json 'json.dumps(d["programs"][0]["documents"]["dropped"], sort_keys=True)')"
 
 # Inputs that change while parts are still to come.

@@ -28,7 +28,7 @@ OUTPUTS = {
 }
 # Files and folders that are read, or made in ways of their own.
 INPUTS = {
-    "tokenize": ["--tokenizer", "--files-from", "--ids-keep", "--ids-drop", "--urls-drop"],
+    "tokenize": ["--tokenizer", "--files-from", "--ids-keep", "--ids-drop", "--urls-drop", "--rules"],
     "dedup": ["--against", "--work"],
     "choose": ["--ids-keep", "--ids-drop", "--partition", "--work"],
     "pack": ["--apply-plan", "--work"],
@@ -102,6 +102,8 @@ def prepare():
         must(["decompose", "-q", "--part", "%d/2" % i, "--stats", "r{part}.json", "-o", "/dev/null", "t{part}.tks"])
     with open("reports", "w") as f:
         f.write("r0.json\nr1.json\n")
+    with open("rules", "w") as f:
+        f.write("c4\n")
     with open("ids", "w") as f:
         f.write("1\n2\n")
     jobs = {"dw": [["dedup", "--stage", "sign", "--part", "%d/2" % i, "t%d.tks" % i] for i in range(2)]
@@ -153,6 +155,7 @@ def kinds():
            None, ["t0.tks", "t1.tks"])
     yield "a list of hosts", ["tokenize", "-q", "-t", "bytes", "--urls-drop", "ids", "--url-field", "text", "a.jsonl"], None, ["ids", "a.jsonl"]
     yield "a list of ids", ["choose", "-q", "--ids-keep", "ids", "t.tks"], None, ["ids", "t.tks"]
+    yield "a file of thresholds", ["tokenize", "-q", "-t", "bytes", "--rules", "c4,rules", "a.jsonl"], None, ["rules", "a.jsonl"]
     for program, extra in ("decompose", []), ("choose", ["--length", "1.."]), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):
         base = [program, "-q"] + extra
         stream = "t.tks" if program in ("choose", "decompose") else "d.tks"

@@ -56,6 +56,8 @@ class Draw:
             m(0.1, "--where", self.one('score == null or score > 0.5', 'len(text) < 300 or id == null',
                                        'domain in ["web", null] or meta != null', "not text matches '(?i)w[0-9]+ '"))
             m(0.04, "--urls-drop", "in/none") if r.random() < 0.1 else None
+        m(0.05, "--rules", self.one("gopher-quality", "gopher-repetition", "c4", "fineweb", "fineweb,gopher-repetition"))
+        self.masks or m(0.05, "--c4-lines")
         listed = m(0.07, "--files-from", "list", "--list-domains")
         if not m(0.1, "--domain-from", self.one("{}/*", "{}.jsonl*", "{}*")) and not listed:
             self.domains or m(0.2, "--domain", "web")

@@ -24,13 +24,15 @@ int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err)
     return cli_list_parse(&((struct tokenize_opts *)opts)->urls_drop, value);
 }
 
-int tokenize_filter_inputs(const struct tokenize_opts *o, struct cli_inputs *in,
+int tokenize_filter_inputs(struct tokenize_opts *o, struct cli_inputs *in,
                            struct slu_err *err)
 {
     int rc = cli_list_input(&o->ids_keep, in, err);
     if (!rc)
         rc = cli_list_input(&o->ids_drop, in, err);
-    return rc ? rc : cli_list_input(&o->urls_drop, in, err);
+    if (!rc)
+        rc = cli_list_input(&o->urls_drop, in, err);
+    return rc ? rc : tokenize_rule_inputs(o, in, err);
 }
 
 /* The part of -M that lists may take; what they leave is for the rest, which works with
@@ -61,6 +63,8 @@ int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
     if (!rc)
         rc = cli_list_read(&o->urls_drop, slu_urlset_read, &left, err);
     *memory_byte = ctx->common.memory - (lists - left);
+    if (!rc)
+        rc = tokenize_make_rules(o, memory_byte, err);
     return rc;
 }
 
@@ -70,6 +74,7 @@ void tokenize_release_filters(struct tokenize_opts *o)
     cli_list_release(&o->ids_keep);
     cli_list_release(&o->ids_drop);
     cli_list_release(&o->urls_drop);
+    slu_rules_free(o->rule_set);
 }
 
 /* ---- reports ---- */
@@ -158,7 +163,9 @@ static void report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     struct slu_buf b = SLU_BUF_INIT;
     struct filter_field f;
     int rc = SLU_OK;
-    if (!o->where_expr && !o->ids_keep.set && !o->ids_drop.set && !o->urls_drop.set)
+    tokenize_report_edits(ctx, s);
+    if (!o->where_expr && !o->ids_keep.set && !o->ids_drop.set && !o->urls_drop.set &&
+        !o->rule_set)
         return;
     cli_stat_u64(ctx, "filtered", s->filtered);
     for (size_t i = 0; field_at(o, i, &f) && !rc; i++) {

@@ -94,6 +94,14 @@ static const struct cli_opt options[] = {
      .parse = tokenize_parse_urls_drop},
     {"url-field", 0, CLI_STRING, AT(url_field), "NAME",
      "field with the URL for --urls-drop; default url", .result = true},
+    {"rules", 0, CLI_CUSTOM, AT(rules_text), "RULES",
+     "leave out texts that fail gopher-quality, gopher-repetition, c4 or\n"
+     "fineweb, or a FILE's thresholds; several with commas; help: list",
+     .result = true, .parse = tokenize_parse_rules},
+    {"c4-lines", 0, CLI_FLAG, AT(c4_lines), NULL,
+     "edit texts as C4 did: leave out lines without end mark, of few words\n"
+     "or about cookies; drop texts with code or few sentences",
+     .result = true},
     {"spans-field", 0, CLI_STRING, AT(field[SLU_FIELD_SPANS]), "NAME",
      "JSONL: field with the ranges of the text that are trained on,\n"
      "[[begin, end], ...] in characters; the stream gets masks",
@@ -445,7 +453,10 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                    .ids_drop = o->ids_drop.set,
                    .urls_drop = o->urls_drop.set,
                    .url_field = o->url_field ? o->url_field : "url",
-                   .where = o->where_expr},
+                   .where = o->where_expr,
+                   .rules = o->n_rules ? o->rule_set : NULL,
+                   .c4_lines = o->c4_lines ? o->rule_set : NULL,
+                   .rules_byte = o->rules_byte},
         .seg = *seg,
         .bos = o->bos,
         .eos = !o->no_eos,
@@ -484,6 +495,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_seg seg = {.domain = SLU_NO_DOMAIN};
     const char *domain = o->domain ? o->domain : o->domain_default;
 
+    if (tokenize_lists_rules(o))
+        return tokenize_list_rules(err);
     slu_header_init(&h);
     int rc = check(ctx, err);
     if (!rc)

@@ -27,10 +27,16 @@ struct tokenize_opts {
     struct cli_list ids_keep, ids_drop, urls_drop;
     const char *url_field;
     struct slu_expr *where_expr; /* compiled */
+#define TOKENIZE_RULES 16
+    const char *rules[TOKENIZE_RULES]; /* as given */
+    unsigned n_rules;
+    const char *rules_text; /* for the provenance */
+    struct slu_rules *rule_set;
+    uint64_t rules_byte; /* memory of the rules */
     double holdout, sample;
     uint64_t max_tokens;
     int format, special, on_error, on_missing;
-    bool bos, no_eos, no_vocab, no_cache, list_domains;
+    bool bos, no_eos, no_vocab, no_cache, list_domains, c4_lines;
     /* The sources found for the manifest are also those that are read: a list from a
      * pipe, or a folder, could differ the second time. */
     bool found;
@@ -70,9 +76,20 @@ SLU_MUST_USE int tokenize_check_filters(struct cli_ctx *ctx,
 int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
 int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err);
+/* rules.c: --rules and --c4-lines. */
+int tokenize_parse_rules(void *opts, const char *value, struct slu_err *err);
+/* Whether --rules asks for the list of rules; prints it. */
+bool tokenize_lists_rules(const struct tokenize_opts *o);
+SLU_MUST_USE int tokenize_list_rules(struct slu_err *err);
+SLU_MUST_USE int tokenize_rule_inputs(struct tokenize_opts *o, struct cli_inputs *in,
+                                      struct slu_err *err);
+/* Reads the rules. *memory_byte: less what they need. */
+SLU_MUST_USE int tokenize_make_rules(struct tokenize_opts *o, uint64_t *memory_byte,
+                                     struct slu_err *err);
+void tokenize_report_edits(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 /* Adds the files of the filters to the inputs. */
-SLU_MUST_USE int tokenize_filter_inputs(const struct tokenize_opts *o,
-                                        struct cli_inputs *in, struct slu_err *err);
+SLU_MUST_USE int tokenize_filter_inputs(struct tokenize_opts *o, struct cli_inputs *in,
+                                        struct slu_err *err);
 /* Compiles --where, and reads the lists. *memory_byte: what they leave of -M. */
 SLU_MUST_USE int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
                                        struct slu_err *err);

@@ -188,8 +188,13 @@ class column
 } // namespace
 
 struct slu_parquet_rows {
-    explicit slu_parquet_rows(uint64_t memory_byte) : pool(memory_byte)
+    explicit slu_parquet_rows(uint64_t memory_byte_)
+        : pool(memory_byte_), memory_byte(memory_byte_)
     {
+    }
+    ~slu_parquet_rows()
+    {
+        slu_buf_release(&span);
     }
 
     slu_arrow_pool pool; /* must outlive its allocations */
@@ -199,6 +204,9 @@ struct slu_parquet_rows {
     std::shared_ptr<parquet::RowGroupReader> group;
     std::vector<std::unique_ptr<column>> col; /* as file->column */
     std::vector<struct value> value;
+    std::shared_ptr<struct slu_arrow_spans> spans; /* nullptr: none */
+    struct slu_buf span = SLU_BUF_INIT;            /* of a row */
+    uint64_t memory_byte;
     uint64_t row = 0, skip_to = 0, end = 0; /* numbers of rows in the file */
     int failed = SLU_OK;
     struct slu_err why = SLU_ERR_INIT;
@@ -223,6 +231,8 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
             r->reader = parquet::ParquetFileReader::Open(
                 f->source, slu_arrow_properties(&r->pool), f->meta);
             r->group = r->reader->RowGroup(static_cast<int>(g));
+            if (!f->spans.empty())
+                r->spans = slu_arrow_spans_new(f, r->group.get());
             r->col.resize(f->column.size());
             r->value.resize(f->column.size());
             for (size_t k = 0; k < f->column.size(); k++)
@@ -259,6 +269,28 @@ static int put_any(const struct slu_parquet_rows *r, size_t k, struct slu_block 
     return slu_row_put_any(&b->raw, &v, err);
 }
 
+/* Takes the spans of one row. */
+static int take_spans(struct slu_parquet_rows *r, struct slu_row_fields *fields,
+                      struct slu_err *err)
+{
+    switch (slu_arrow_spans_take(r->spans.get(), r->memory_byte / 4, &r->span)) {
+    case SLU_ARROW_NO_SPANS:
+        fields->null |= 1U << SLU_FIELD_SPANS;
+        break;
+    case SLU_ARROW_BAD_SPANS:
+        fields->bad_spans = true;
+        break;
+    case SLU_ARROW_MANY_SPANS:
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "%s: row %llu has more spans than fit into memory",
+                                   r->where.c_str(), (unsigned long long)r->row));
+    default:
+        fields->span_len = r->span.len;
+    }
+    return SLU_OK;
+}
+
 /* Takes the values of one row, one after the other. */
 static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                     struct slu_err *err)
@@ -279,8 +311,10 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
             fields.null |= 1U << k;
         n += v[k].len;
     }
-    if (r->row < r->skip_to)
-        return SLU_OK;
+    int rc = r->spans != nullptr ? take_spans(r, &fields, err) : SLU_OK;
+    if (rc || r->row < r->skip_to)
+        return rc;
+    n += fields.span_len;
     struct slu_record_ref rec = {};
     rec.document = r->row;
     rec.off = b->raw.len;
@@ -288,10 +322,12 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
     fields.id_len = v[SLU_FIELD_ID].len;
     fields.domain_len = v[SLU_FIELD_DOMAIN].len;
     fields.score = v[SLU_FIELD_SCORE].number;
-    int rc = slu_buf_reserve(&b->raw, n, err);
+    rc = slu_buf_reserve(&b->raw, n, err);
     for (int k = 0; k < SLU_FIELDS && !rc; k++)
         if (v[k].len > 0)
             rc = slu_buf_append(&b->raw, v[k].p, v[k].len, err);
+    if (fields.span_len > 0 && !rc)
+        rc = slu_buf_append(&b->raw, r->span.data, fields.span_len, err);
     const size_t before = b->raw.len;
     for (size_t k = SLU_FIELDS; k < r->col.size() && !rc; k++)
         rc = put_any(r, k, b, err);
@@ -306,6 +342,10 @@ static int check_end(struct slu_parquet_rows *r, struct slu_err *err)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: damaged (column \"%s\" has more values than rows)",
                             r->where.c_str(), r->file->field[k].c_str());
+    if (r->spans != nullptr && !slu_arrow_spans_done(r->spans.get()))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: damaged (column \"%s\" has more values than rows)",
+                        r->where.c_str(), r->file->field[SLU_FIELD_SPANS].c_str());
     return SLU_EOF;
 }
 

@@ -110,7 +110,7 @@ static bool is_text(const parquet::ColumnDescriptor *d)
            logical->is_string() || logical->is_JSON() || logical->is_enum();
 }
 
-static bool is_integer(const parquet::ColumnDescriptor *d, bool *is_signed)
+bool slu_arrow_is_integer(const parquet::ColumnDescriptor *d, bool *is_signed)
 {
     if (d->physical_type() != parquet::Type::INT32 &&
         d->physical_type() != parquet::Type::INT64)
@@ -130,7 +130,7 @@ static bool is_number(const parquet::ColumnDescriptor *d, bool *is_signed)
     *is_signed = true;
     if (d->physical_type() != parquet::Type::FLOAT &&
         d->physical_type() != parquet::Type::DOUBLE)
-        return is_integer(d, is_signed);
+        return slu_arrow_is_integer(d, is_signed);
     const auto &logical = d->logical_type();
     return logical == nullptr || logical->is_none() || logical->is_invalid();
 }
@@ -281,6 +281,11 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
             if (field == nullptr)
                 continue;
             f->field[k] = field;
+            if (k == SLU_FIELD_SPANS) {
+                status = slu_arrow_find_spans(f.get(), field,
+                                              (columns->optional >> k & 1) != 0, err);
+                continue;
+            }
             status =
                 find_column(f.get(), k, any || (columns->optional >> k & 1) != 0, err);
             if (!status && f->column[k].index >= 0)

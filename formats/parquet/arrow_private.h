@@ -9,6 +9,7 @@
 #include <arrow/status.h>
 #include <arrow/util/io_util.h>
 #include <parquet/exception.h>
+#include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
 
@@ -136,6 +137,12 @@ struct slu_arrow_column {
     bool is_number;  /* for the score, and numbers of any type */
 };
 
+/* A column of the spans' numbers. */
+struct slu_arrow_spans_column {
+    int index; /* of the leaf column */
+    bool is_signed;
+};
+
 struct slu_parquet_file {
     std::string name;
     uint64_t size_byte = 0;
@@ -144,6 +151,9 @@ struct slu_parquet_file {
     /* Those of SLU_FIELDS, then those of any type. */
     std::vector<struct slu_arrow_column> column;
     std::vector<std::string> field;
+    /* That of spans: one of lists of two, or begin and end. Empty: not wanted, or missing.
+     */
+    std::vector<struct slu_arrow_spans_column> spans;
     unsigned missing = 0;      /* bit 1 << f: column f is wanted, and does not exist */
     std::vector<uint64_t> row; /* first row of each row group; and the end */
     std::vector<uint64_t> place; /* of each row group (parquet.h) */
@@ -172,6 +182,27 @@ int slu_arrow_lists_open(struct slu_parquet_lists **l, const char *path,
 int slu_arrow_lists_next(struct slu_parquet_lists *l, uint64_t most,
                          struct slu_buf *out, struct slu_err *err);
 void slu_arrow_lists_close(struct slu_parquet_lists *l);
+
+/* The spans of a row: a list; null; not spans; more than are allowed. */
+enum slu_arrow_spans_row {
+    SLU_ARROW_SPANS,
+    SLU_ARROW_NO_SPANS,
+    SLU_ARROW_BAD_SPANS,
+    SLU_ARROW_MANY_SPANS,
+};
+/* Finds the columns of the spans. */
+int slu_arrow_find_spans(struct slu_parquet_file *f, const char *want, bool is_optional,
+                         struct slu_err *err);
+/* Reads them in a row group. */
+struct slu_arrow_spans;
+std::shared_ptr<struct slu_arrow_spans>
+slu_arrow_spans_new(const struct slu_parquet_file *f, parquet::RowGroupReader *group);
+/* Replaces out by those of the next row, pairs of u64. */
+enum slu_arrow_spans_row slu_arrow_spans_take(struct slu_arrow_spans *s,
+                                              uint64_t most_byte, struct slu_buf *out);
+/* Whether there are no more. */
+bool slu_arrow_spans_done(struct slu_arrow_spans *s);
+bool slu_arrow_is_integer(const parquet::ColumnDescriptor *d, bool *is_signed);
 
 /* Opens a file for libparquet, after a check of its beginning and end. */
 int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *source,

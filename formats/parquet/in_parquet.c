@@ -290,7 +290,7 @@ static int take_rows(struct slu_input_source *src, struct pq *q, struct slu_bloc
     while (!rc && q->at < c->n_rec && slu_rows_weight(b) < src->cfg->block_byte) {
         struct slu_record_ref rec = c->rec[q->at];
         const struct slu_row_fields *f = &c->field[q->at];
-        size_t n = rec.len + f->id_len + f->domain_len + f->any_len, begin = b->raw.len;
+        size_t n = rec.len + f->id_len + f->domain_len + f->span_len + f->any_len, begin = b->raw.len;
         src->document = rec.document;
         rc = slu_block_room(src, b, n, begin, rec.document, err);
         if (rc)
@@ -314,11 +314,6 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
     const struct slu_input_cfg *cfg = src->cfg;
     const uint8_t *head;
     size_t n;
-    if (cfg->field[SLU_FIELD_SPANS])
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: spans (\"%s\") are not read from Parquet; write its rows "
-                        "as JSON lines, as to_json of datasets does",
-                        slu_input_name(src), cfg->field[SLU_FIELD_SPANS]);
     const struct slu_parquet *lib = slu_parquet_load();
     if (!lib)
         return slu_fail(err, SLU_E_UNSUPPORTED, "%s: " SLU_PARQUET_NONE,

@@ -19,7 +19,8 @@
  * dictionaries of these: all that Parquet stores as byte arrays); ids and domains may
  * also be integers, floats, doubles or booleans, which become text as in a JSON record;
  * scores are floats, doubles or integers. Columns of any type are strings, numbers or
- * booleans. A null is a missing field, whether the value
+ * booleans. Spans are lists of lists of two integers, or of structs of the integers begin
+ * and end. A null is a missing field, whether the value
  * is null or a struct around it.
  */
 #ifndef SLU_PARQUET_H
@@ -113,7 +114,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/7"
+#define SLU_PARQUET_ABI SLU_VERSION "/8"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

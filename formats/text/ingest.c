@@ -294,6 +294,7 @@ static void close_workers(struct slu_ingest_run *g)
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
         slu_spans_release(&g->worker[i].spans);
+        slu_buf_release(&g->worker[i].row_spans);
     }
     for (unsigned i = 0; g->crew.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->crew.encoder[i]);

@@ -41,7 +41,7 @@ struct slu_ingest_cfg {
     struct slu_names *names;               /* receives sources and domains */
     const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
     unsigned optional;             /* as in struct slu_record_cfg */
-    /* With a name for SLU_FIELD_SPANS (spans.h), which only JSON lines have, the streams
+    /* With a name for SLU_FIELD_SPANS (spans.h), which JSON lines and rows have, the streams
      * have masks, and documents without a trained token are dropped. */
     struct slu_ingest_filter filter;
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those

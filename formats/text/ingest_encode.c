@@ -133,6 +133,10 @@ static void row_record(const struct slu_ingest_run *g, struct slu_ingest_worker 
         out->reject = SLU_REJECT_NOT_A_NUMBER;
         out->which = SLU_FIELD_SCORE;
     }
+    if (!out->reject && f->bad_spans) {
+        out->reject = SLU_REJECT_BAD_SPANS;
+        out->which = SLU_FIELD_SPANS;
+    }
     if (out->reject)
         return;
     if (cfg->field[SLU_FIELD_SCORE] && !(f->null >> SLU_FIELD_SCORE & 1))
@@ -145,7 +149,25 @@ static void row_record(const struct slu_ingest_run *g, struct slu_ingest_worker 
     out->id_len = f->id_len;
     out->domain = out->id + f->id_len;
     out->domain_len = f->domain_len;
-    row_any(g, w, p + len[SLU_FIELD_TEXT] + f->id_len + f->domain_len, out);
+    p += len[SLU_FIELD_TEXT] + f->id_len + f->domain_len;
+    out->span = (const uint64_t *)(const void *)p; /* not aligned: take_row */
+    out->n_span = f->span_len / (2 * sizeof *out->span);
+    row_any(g, w, p + f->span_len, out);
+}
+
+/* Makes the record of a row, whose spans come to aligned memory. */
+static int take_row(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                    const struct slu_block *b, const struct slu_record_ref *ref,
+                    struct slu_record *out, struct slu_err *err)
+{
+    row_record(g, w, b, ref, out);
+    if (!out->n_span)
+        return SLU_OK;
+    slu_buf_clear(&w->row_spans);
+    int rc = slu_buf_append(&w->row_spans, out->span,
+                            out->n_span * 2 * sizeof *out->span, err);
+    out->span = (const void *)w->row_spans.data;
+    return rc;
 }
 
 /* Rejects fields that a stream cannot hold. Ids are any bytes, but domains are names
@@ -442,7 +464,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     else if (j->block.json)
         rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
     else if (j->block.rows)
-        row_record(g, w, &j->block, ref, &rec);
+        rc = take_row(g, w, &j->block, ref, &rec, err);
     else
         text_record(g->cfg, raw, ref->len, &rec);
     if (rc)

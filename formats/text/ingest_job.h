@@ -71,6 +71,7 @@ struct slu_ingest_worker {
     size_t domain_len, domain_cap;
     uint32_t domain_number;
     struct slu_spans spans;
+    struct slu_buf row_spans; /* pairs of u64 */
 };
 
 struct slu_ingest_run {

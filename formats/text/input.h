@@ -51,9 +51,11 @@ struct slu_record_ref {
 };
 
 /* A record of a format with columns. Its text is rec.len bytes at rec.off; its id, its
- * domain, and the values of cfg->any follow. */
+ * domain, its spans, and the values of cfg->any follow. */
 struct slu_row_fields {
     size_t id_len, domain_len, any_len; /* any_len: slu_row_put_any */
+    size_t span_len;                    /* of pairs of u64, not aligned */
+    bool bad_spans;                     /* its spans are none; then span_len is 0 */
     unsigned null; /* bit 1 << f: field f is wanted, and the row has none */
     double score;  /* any value */
 };

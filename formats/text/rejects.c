@@ -149,8 +149,9 @@ static void explain(char *why, size_t size, const struct slu_rejected *r,
 static void explain_row(char *why, size_t size, const struct slu_rejected *r,
                         const char *field)
 {
-    if (r->reason == SLU_REJECT_UNFIT_FIELD)
-        snprintf(why, size, "%s", r->why);
+    if (r->reason == SLU_REJECT_UNFIT_FIELD || r->reason == SLU_REJECT_CHANGED_TEXT ||
+        r->reason == SLU_REJECT_TRIMMED_SPAN)
+        explain(why, size, r, field);
     else if (r->reason == SLU_REJECT_MISSING_FIELD)
         snprintf(why, size, "\"%.80s\" is null", field);
     else if (r->reason == SLU_REJECT_INVALID_UTF8 && r->off_byte != UINT64_MAX)
@@ -160,8 +161,10 @@ static void explain_row(char *why, size_t size, const struct slu_rejected *r,
         snprintf(why, size, "\"%.80s\" is %s", field,
                  r->reason == SLU_REJECT_INVALID_UTF8   ? "not valid UTF-8"
                  : r->reason == SLU_REJECT_NOT_A_NUMBER ? "not a number"
-                 : r->reason == SLU_REJECT_NUL_FIELD    ? "a domain with a NUL in it"
-                                                        : "longer than 65535 bytes");
+                 : r->reason == SLU_REJECT_BAD_SPANS
+                     ? "not [[begin, end], ...] in characters of the text"
+                 : r->reason == SLU_REJECT_NUL_FIELD ? "a domain with a NUL in it"
+                                                     : "longer than 65535 bytes");
 }
 
 /* If the record is the first line of a file that is one JSON value over many lines: what

@@ -21,8 +21,6 @@ check "with what to do" grep -q '^tokenize: d.parquet: this build has no Parquet
 status "with --format too" 1 alone/tokenize -t bytes --format parquet -o x.tks
 check "in one line: --format" one_line err
 status "everything else works" 0 alone/tokenize -t bytes -o x.tks d.jsonl
-status "a column of spans is refused" 1 tokenize -t bytes --spans-field spans -o x.tks d.parquet
-check "by name, with what to do" grep -q '^tokenize: d.parquet: spans ("spans") are not read from Parquet; write its rows as JSON lines' err
 if ! tokenize -t bytes -o x.tks d.parquet 2>err && grep -q 'has no Parquet' err; then
     skip "Parquet in: this build has none (make arrow)"
     return 0
@@ -227,6 +225,57 @@ for i in 0 1; do
     cat part.tks >>parts.tks
 done
 same "a file without its footer is one warning in all" 1 "$(cat err.[01] | grep -c "going on after it" || :)"
+
+# Spans, as lists of lists and as structs: the masks are those of JSONL.
+"$PYTHON" -c 'import json, random
+r = random.Random(6)
+for i in range(900):
+    text = "".join(r.choice("ab c\u00e9\u65e5") for _ in range(r.choice([0, 1, 7, 40, 3000])))
+    spans = [sorted(r.randrange(len(text) + 1) for _ in range(2)) for _ in range(r.choice([0, 1, 3, 700 if i % 100 == 0 else 5]))]
+    print(json.dumps({"text": text, "id": "r%d" % i, "spans": spans}))
+print(json.dumps({"text": "x" * 200000, "id": "long", "spans": [[5, 90000], [199999, 200000]]}))' >m.jsonl
+masks() { inspect --records "$1" | "$PYTHON" -c 'import json, sys
+for line in sys.stdin:
+    r = json.loads(line)
+    print(r["segments"][0]["id"], r["tokens"], r["mask"])'; }
+S="-t bytes --id-field id --spans-field spans"
+# shellcheck disable=SC2086
+tokenize $S -o want.tks m.jsonl
+for how in "" "--structs" "--rows 100000 --pages 7 --gzip" "--structs --rows 50 --pages 3"; do
+    # shellcheck disable=SC2086
+    parquet m.parquet $how <m.jsonl
+    # shellcheck disable=SC2086
+    tokenize $S -T 2 -o got.tks m.parquet
+    same "spans: ${how:-lists}" "$(masks want.tks | sha)" "$(masks got.tks | sha)"
+done
+n=0
+while IFS='|' read -r spans why; do
+    n=$((n + 1))
+    printf '{"text": "abc", "spans": [[0, 1]]}\n{"text": "abc", "spans": %s}\n{"text": "abc", "spans": [[1, 2]]}\n' "$spans" >b.jsonl
+    for how in "" --structs; do
+        # shellcheck disable=SC2086
+        parquet b.parquet $how <b.jsonl 2>err || continue # not a list of pairs
+        status "bad spans $n $how" 1 tokenize -q -t bytes --spans-field spans -o x.tks b.parquet
+        check "bad spans $n $how: the message" grep -qF "tokenize: b.parquet: row 1: \"spans\" is $why" err
+        tokenize -q -t bytes --spans-field spans --on-error skip -o x.tks b.parquet
+        same "bad spans $n $how: the others" 2 "$(inspect --json x.tks | json /dev/stdin 'd["documents"]')"
+    done
+done <<'J'
+[[2, 1]]|not [[begin, end], ...]
+[[0, 4]]|not [[begin, end], ...]
+[[-1, 1]]|not [[begin, end], ...]
+[[null, 1]]|not [[begin, end], ...]
+[[1]]|not [[begin, end], ...]
+[[1], [0, 1]]|not [[begin, end], ...]
+[[0, 1], []]|not [[begin, end], ...]
+[[0, 1, 2]]|not [[begin, end], ...]
+null|null; name another field with --spans-field
+J
+printf '{"text": "abc", "spans": 7}\n' | parquet b.parquet
+status "a column of numbers" 1 tokenize -q -t bytes --spans-field spans -o x.tks b.parquet
+check "is no column of spans" grep -q 'b.parquet: column "spans" is neither lists of \[begin, end\] nor of structs' err
+status "a column that is missing" 1 tokenize -q -t bytes --spans-field no -o x.tks b.parquet
+check "is named" grep -q 'b.parquet: no column "no"; name columns with .*--spans-field' err
 
 # Rows without a byte are not decoded ahead without end: what is ahead is a share of -M, not a row group.
 if [ -n "$FULL" ]; then

@@ -186,7 +186,8 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_BUCKETS] = "choose others with 'decompose --buckets'",
     [SLU_ADVISE_COLUMN] = "name one with --column",
     [SLU_ADVISE_COLUMNS] =
-        "name columns with --field, --id-field, --domain-field and --score-field",
+        "name columns with --field, --id-field, --domain-field, --score-field and "
+        "--spans-field",
     [SLU_ADVISE_DEVICE] = "use --device cpu",
     [SLU_ADVISE_DS_STDIN] = "or pipe its ids with --input-format npy",
     [SLU_ADVISE_EOS_ID] = "name the id that ends each document with --eos-id N",

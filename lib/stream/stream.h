@@ -158,6 +158,14 @@ struct slu_names *slu_reader_names(struct slu_reader *r);
 /* Decodes the vocabulary now, and so finds damage; else slu_names_vocab does it when it
  * is first called, and slu_reader_finish returns the error. */
 SLU_MUST_USE int slu_reader_read_vocab(struct slu_reader *r, struct slu_err *err);
+/* Two of the streams that begin with the same document: the first such pair. Streams of
+ * a job's parts never do; corpora whose sources have the same names do. */
+struct slu_reader_twins {
+    char *one, *other, *source; /* NULL: none */
+};
+/* Looks for such a pair until the reader is freed; the caller frees the three names. Call
+ * it before the first batch. */
+void slu_reader_watch(struct slu_reader *r, struct slu_reader_twins *twins);
 /* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
 /* Computes a digest of everything that a program can see of the stream: header,

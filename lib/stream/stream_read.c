@@ -378,6 +378,36 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     return SLU_OK;
 }
 
+void slu_reader_watch(struct slu_reader *r, struct slu_reader_twins *twins)
+{
+    *twins = (struct slu_reader_twins){0};
+    r->twins = twins;
+}
+
+/* Looks whether another member began as this one does, with a batch of it. Without
+ * memory nothing is found. */
+static void look_for_twin(struct slu_reader *r, const struct slu_batch *b)
+{
+    const struct slu_member *m = &r->member[b->member];
+    const struct slu_seg *s = b->n_seg ? &b->seg[0] : NULL;
+    struct slu_reader_twins *t = r->twins;
+    uint64_t other;
+
+    if (!s || m->seen.n.sequences || s->source == SLU_PADDING || t->one)
+        return;
+    const uint64_t at[] = {s->source, s->document, s->offset};
+    const uint64_t key = slu_hash64(at, sizeof at);
+    if (!slu_map_get(&r->begun, key, &other)) {
+        if (slu_map_set(&r->begun, key, b->member, NULL))
+            r->twins = NULL;
+        return;
+    }
+    const char *source = slu_names_source(r->names, s->source);
+    t->one = strdup(r->member[other].name);
+    t->other = strdup(m->name);
+    t->source = strdup(source ? source : "");
+}
+
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
 {
     slu_identity_account(r, b);
@@ -387,6 +417,8 @@ void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
     }
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[b->member];
+    if (r->twins)
+        look_for_twin(r, b);
     slu_sum_add(&m->seen, &b->sum_read);
     for (size_t i = 0; i < b->raw->n; i++)
         m->tok_rows = slu_add_row(m->tok_rows, b->raw->f[i].n_tok);
@@ -486,6 +518,7 @@ void slu_reader_free(struct slu_reader *r)
         free(r->moved[i].name);
     free(r->moved);
     slu_map_release(&r->moved_at);
+    slu_map_release(&r->begun);
     pthread_mutex_destroy(&r->mu);
     free(r);
 }

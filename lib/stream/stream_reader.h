@@ -36,9 +36,11 @@ struct slu_reader {
     void *input;
     slu_promise_fn *promise; /* or NULL */
     struct slu_sum over_seen;
-    struct slu_pipe *pipe;        /* slu_reader_use_pipe */
-    uint64_t tok_byte, room_byte; /* slu_reader_expect */
-    bool tracked;                 /* slu_reader_track */
+    struct slu_pipe *pipe;          /* slu_reader_use_pipe */
+    uint64_t tok_byte, room_byte;   /* slu_reader_expect */
+    bool tracked;                   /* slu_reader_track */
+    struct slu_reader_twins *twins; /* slu_reader_watch; or NULL */
+    struct slu_map begun; /* hash of the first segment -> its member; with twins */
     struct slu_u128 order_seen, names_seen;
 
     char **path;

@@ -207,3 +207,28 @@ schedule --trainer openlm --tokens 1 --epochs 1 set >/dev/null 2>said
 check "one epoch" grep -q '1 token cannot be had in whole shards; an epoch has 16, and the training 1 epoch$' said
 schedule -v --trainer generic --batch-tokens 8 set -o /dev/null 2>said
 check "schedule counts no documents" shell "grep -q ' tokens in; .* out; ' said && ! grep -q document said"
+
+# Sets of shards are no text, though they have files whose names are those of text.
+for s in set mds; do
+    refused "a set as text: $s" 2 "$s: is a set of shards, which has tokens already; give it to inspect, dedup, decompose, pack or shuffle" tokenize -t bytes $s
+done
+status "  with --include its files are read" 0 tokenize -q -t bytes --include README.md mds -o no.tks
+
+# Two corpora whose files have the same names are one source when joined; parts of a job are no such two.
+mkdir en de
+cp two.jsonl en/d.jsonl
+cp one.jsonl de/d.jsonl
+for l in en de; do
+    tokenize -q -t bytes $l -o $l.tks
+done
+warning="dedup: en.tks and de.tks begin with the same document, of source d.jsonl; if they are two corpora, whose files have equal names, tokenize one of them with --source-prefix NAME"
+status "equal names joined" 0 dedup en.tks de.tks -o joined.tks
+same "  are a warning" "$warning" "$(told err)"
+tokenize -q -t bytes --source-prefix de de -o de.tks -f
+for i in 0 1; do
+    tokenize -q -t bytes --part $i/2 en -o "part$i.tks"
+done
+status "  not with --source-prefix" 0 dedup en.tks de.tks -o joined.tks
+empty "    which says nothing" "$(told err)"
+status "  nor for parts" 0 dedup part0.tks part1.tks -o joined.tks
+empty "    which say nothing" "$(told err)"

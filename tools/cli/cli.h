@@ -98,6 +98,7 @@ struct cli_ctx {
     const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:
                            streams */
     struct slu_tokens_seen seen;     /* filled while files of ids are read */
+    struct slu_reader_twins twins;   /* filled while streams are read */
     const struct slu_device *device; /* borrowed; NULL: the CPU does all work */
     struct cli_report *report;       /* private */
     struct cli_manifest *manifest;   /* private */

@@ -79,6 +79,8 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
                                  ctx->tool->masks, ctx->tool->inner_padding};
     if (!ctx->tokens)
         rc = slu_reader_open(r, &cfg, err);
+    if (!rc && !ctx->tokens && t->seen)
+        slu_reader_watch(*r, &ctx->twins);
     if (!rc) {
         cli_expect(ctx, *r);
         ctx->ledger.masks = slu_reader_header(*r)->masks;
@@ -152,10 +154,30 @@ static const char *some(const char *name, uint64_t n, char *text, size_t cap)
     return text;
 }
 
+static void warn_of_twins(struct cli_ctx *ctx)
+{
+    const struct slu_reader_twins *t = &ctx->twins;
+    if (t->one && t->other && t->source)
+        cli_warn(
+            ctx,
+            "%s and %s begin with the same document, of source %s; if they are two "
+            "corpora, whose files have equal names, tokenize one of them with "
+            "--source-prefix NAME",
+            t->one, t->other, t->source);
+}
+
+void cli_input_free(struct cli_ctx *ctx)
+{
+    free(ctx->twins.one);
+    free(ctx->twins.other);
+    free(ctx->twins.source);
+}
+
 void cli_report_input(struct cli_ctx *ctx)
 {
     const struct slu_tokens_seen *s = &ctx->seen;
     char text[600];
+    warn_of_twins(ctx);
     if (!ctx->tokens)
         return;
     cli_stat_u64(ctx, "documents_without_eos", s->open_ended + s->no_eos);

@@ -28,6 +28,7 @@ static inline const char *cli_path(const struct cli_opt *o, const void *base)
 void cli_widen_pipe(int fd);
 /* Prints the warnings that the files of ids gave reason for. */
 void cli_report_input(struct cli_ctx *ctx);
+void cli_input_free(struct cli_ctx *ctx);
 
 /* Fills ctx from argv. SLU_E_USAGE, with one line, for a bad command line. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,

@@ -130,6 +130,7 @@ int main(int argc, char **argv)
         cli_error(&ctx, &err);
     else
         cli_summary(&ctx);
+    cli_input_free(&ctx);
     cli_report_free(&ctx);
     cli_manifest_free(&ctx);
     cli_outputs_free(&ctx);

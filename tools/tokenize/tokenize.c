@@ -205,6 +205,21 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 
 /* ---- sources, tokenizer, header ---- */
 
+/* Refuses folders of tokens, whose manifests and indexes would be taken for text. With
+ * --format or --include the user says what is to be read. */
+static int refuse_sets(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    for (size_t i = 0; i < ctx->n_input && !o->format && !o->include; i++)
+        if (slu_tokens_takes_folder(ctx->input[i]))
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s: is a set of shards, which has tokens already; give it "
+                            "to inspect, dedup, decompose, pack or shuffle, and only "
+                            "texts to tokenize",
+                            ctx->input[i]);
+    return SLU_OK;
+}
+
 static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct tokenize_opts *o = ctx->opts;
@@ -226,12 +241,15 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
     if (o->found)
         return SLU_OK;
     o->found = true;
+    int rc = refuse_sets(ctx, err);
+    if (rc)
+        return rc;
     if (o->source && (o->files_from || ctx->n_input > 1 ||
                       (ctx->n_input && strcmp(ctx->input[0], "-"))))
         return slu_fail(err, SLU_E_USAGE,
                         "--source %s: is the place of standard input; name no files",
                         o->source);
-    int rc = tokenize_check_domains(o, err);
+    rc = tokenize_check_domains(o, err);
     if (!rc)
         rc = slu_sources_resolve(s, &cfg, err);
     /* With --source, standard input is the share. */

@@ -5,12 +5,11 @@
 #include "cuda_private.h"
 #include "hash_short.h"
 
-/* A warp hashes a sequence. XXH3 has eight accumulators, and what a block of 16 stripes
- * adds to them depends on the data alone; so four stripes are taken side by side, eight
- * lanes each, their sums are joined, and all lanes scramble. A short sequence is work for
- * one lane. */
-static const unsigned THREADS = 64;
-static const unsigned WARPS = THREADS / 32;
+/* A block of one warp hashes a sequence: there are a few hundred bins in a window. XXH3
+ * has eight accumulators, and what a block of 16 stripes adds to them depends on the data
+ * alone; so four stripes are taken side by side, eight lanes each, their sums are joined,
+ * and all lanes scramble. A short sequence is work for one lane. */
+static const unsigned THREADS = 32;
 static const unsigned ALL = 0xffffffff;
 
 __device__ static unsigned long long other(uint64_t v, unsigned by)
@@ -24,7 +23,7 @@ __device__ static uint64_t block_sum(const hash_in *in, const uint64_t *secret,
                                      uint64_t at, unsigned n_stripe, bool last,
                                      uint64_t last_at)
 {
-    const unsigned me = threadIdx.x % 8, group = threadIdx.x % 32 / 8;
+    const unsigned me = threadIdx.x % 8, group = threadIdx.x / 8;
     uint64_t own = 0, words = 0;
 #pragma unroll
     for (unsigned k = 0; k < HASH_STRIPES / 4; k++) {
@@ -61,7 +60,7 @@ __device__ static uint64_t first_acc(unsigned me)
 __device__ static void hash_long(const hash_in *in, const uint64_t *secret,
                                  uint64_t *hash)
 {
-    const unsigned lane = threadIdx.x % 32, me = lane % 8;
+    const unsigned lane = threadIdx.x, me = lane % 8;
     const uint64_t n = hash_bytes(in), n_block = (n - 1) / HASH_BLOCK;
     uint64_t acc = first_acc(me);
     for (uint64_t b = 0; b < n_block; b++) {
@@ -93,25 +92,23 @@ __global__ static void __launch_bounds__(THREADS)
         HASH_SECRET(WORD)
     }
     __syncthreads();
-    const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
-    if (i >= s.n)
-        return;
-    const hash_in in = {(const char *)s.tok + s.first[i] * s.tok_bytes, s.tok_bytes,
-                        s.len[i]};
+    const unsigned i = blockIdx.x;
+    const char *tok = (const char *)s.tok + s.first[i] * s.tok_bytes;
+    const hash_in in = {tok, s.tok_bytes, s.len[i],
+                        ((uintptr_t)tok & (2 * s.tok_bytes - 1)) == 0};
     if (hash_bytes(&in) > HASH_SHORT)
-        hash_long(&in, secret, hash + 2 * i);
-    else if (threadIdx.x % 32 == 0)
-        hash_short(&in, secret, hash + 2 * i);
+        hash_long(&in, secret, hash + 2 * (size_t)i);
+    else if (threadIdx.x == 0)
+        hash_short(&in, secret, hash + 2 * (size_t)i);
 }
 
 extern "C" int slu_hash_cuda(const struct slu_hash_seqs *s, uint64_t *hash,
                              void *stream)
 {
-    const size_t n_block = (s->n + WARPS - 1) / WARPS;
     if (s->n == 0)
         return 0;
-    if ((s->tok_bytes != 2 && s->tok_bytes != 4) || n_block > INT32_MAX)
+    if ((s->tok_bytes != 2 && s->tok_bytes != 4) || s->n > INT32_MAX)
         return (int)cudaErrorInvalidValue;
-    hash_seqs<<<(unsigned)n_block, THREADS, 0, (cudaStream_t)stream>>>(*s, hash);
+    hash_seqs<<<(unsigned)s->n, THREADS, 0, (cudaStream_t)stream>>>(*s, hash);
     return slu_cuda_code(cudaGetLastError());
 }

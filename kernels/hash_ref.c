@@ -43,7 +43,7 @@ void slu_hash_ref(const struct slu_hash_seqs *s, uint64_t *hash)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct hash_in in = {(const char *)s->tok + s->first[i] * s->tok_bytes,
-                                   s->tok_bytes, s->len[i]};
+                                   s->tok_bytes, s->len[i], false};
         if (hash_bytes(&in) <= HASH_SHORT)
             hash_short(&in, secret, hash + 2 * i);
         else

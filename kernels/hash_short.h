@@ -105,7 +105,8 @@ HASH_FN uint64_t hash_mul_high(uint64_t a, uint64_t b)
 #ifdef __CUDACC__
     return __umul64hi(a, b);
 #else
-    return (uint64_t)((unsigned __int128)a * b >> 64);
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)a * b >> 64);
 #endif
 }
 

@@ -89,12 +89,8 @@ static void wake(void)
 static const struct {
     const char *name;
     void (*test)(void);
-} KERNEL[] = {{"histogram", test_histogram},
-              {"sort", test_sort},
-              {"place", test_place},
-              {"copy", test_copy},
-              {"hash", test_hash},
-              {"scan", test_scan}};
+} KERNEL[] = {{"histogram", test_histogram}, {"sort", test_sort}, {"place", test_place},
+              {"copy", test_copy},           {"hash", test_hash}, {"scan", test_scan}};
 
 int main(int argc, char **argv)
 {

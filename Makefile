@@ -2,6 +2,7 @@
 #
 #   O=build          folder for all files that are made
 #   CUDA=auto|0|1    kernels for NVIDIA GPUs: if nvcc is found, never, or required
+#   FASTTEXT=auto|0|1  tokenize --fasttext: if pkg-config finds libfasttext, never, or required
 #   ARROW=auto|0|1   Parquet: if pkg-config finds Apache Arrow's C++ library, never, or required
 #   SAN=...          e.g. SAN=address,undefined: sanitizers in every program and test
 #   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
@@ -109,11 +110,23 @@ PARQUET_SO   := $O/lib/libsluice-parquet.so
 PARQUET_SRC  := $(sort $(wildcard formats/parquet/arrow_*.cc)) formats/text/block.c lib/base/buf.c lib/base/err.c lib/base/number.c
 PARQUET_OBJ  := $(addprefix $O/arrow/,$(addsuffix .o,$(PARQUET_SRC)))
 
+# ---- fastText --------------------------------------------------------------------------------
+# fasttext_shim.cc becomes a shared object that tokenize --fasttext loads (lib/filter/fasttext.h).
+
+FASTTEXT ?= auto
+ifneq ($(FASTTEXT),0)
+USE_FASTTEXT := $(shell $(PKG_CONFIG) --exists fasttext 2>/dev/null && echo 1)
+ifeq ($(FASTTEXT)$(USE_FASTTEXT),1)
+$(error FASTTEXT=1 but $(PKG_CONFIG) does not find fasttext; install libfasttext-dev or use FASTTEXT=0)
+endif
+endif
+FASTTEXT_SO := $O/lib/libsluice-fasttext.so
+
 # ---- sources --------------------------------------------------------------------------------
 
 LIB_C   := $(sort $(wildcard lib/*/*.c lib/*/*/*.c formats/*/*.c)) \
            $(filter-out kernels/none.c,$(sort $(wildcard kernels/*.c)))
-LIB_CC  := $(filter-out formats/parquet/arrow_%.cc,$(sort $(wildcard lib/*/*.cc formats/*/*.cc)))
+LIB_CC  := $(filter-out formats/parquet/arrow_%.cc lib/filter/fasttext_shim.cc,$(sort $(wildcard lib/*/*.cc formats/*/*.cc)))
 LIB_S   := $(sort $(wildcard lib/*/*.S))
 ifeq ($(filter x86_64-%,$(MACHINE)),)
 LIB_C   := $(filter-out %_avx2.c %_avx512.c,$(LIB_C))
@@ -139,7 +152,7 @@ SHARED     := $(sort $(wildcard tools/batch/*.*))
 SCRIPT_BIN := $(SCRIPTS:tools/batch/%=$O/bin/$(PROGRAM_PREFIX)%)
 SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%)
 
-programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO))
+programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO)) $(if $(USE_FASTTEXT),$(FASTTEXT_SO))
 lib: $O/libsluice.a $(LIB_SO)
 
 $O/libsluice.a: $(LIB_OBJ)
@@ -204,6 +217,11 @@ $O/arrow/%.c.o: %.c $O/flags
 $(PARQUET_SO): $(PARQUET_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(ARROW_CONFIG) --libs parquet arrow) -pthread
+
+$(FASTTEXT_SO): lib/filter/fasttext_shim.cc lib/filter/fasttext.h $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -std=c++17 -fexceptions -frtti -fPIC -fvisibility=hidden -shared $(LDFLAGS) -o $@ $< \
+	    $(shell $(PKG_CONFIG) --libs fasttext)
 
 $O/arrow/flags: force
 	@mkdir -p $(@D)

@@ -24,6 +24,7 @@ PYTHONDIR = $(SHAREDIR)/python/sluice
 
 install: install-programs install-library
 	if [ -e '$(PARQUET_SO)' ]; then install -m 755 '$(PARQUET_SO)' '$(LIBDIR)'; fi
+	if [ -e '$(FASTTEXT_SO)' ]; then install -m 755 '$(FASTTEXT_SO)' '$(LIBDIR)'; fi
 
 # The library, its headers and the pages on it. sluice-static.pc is for programs that take the archive.
 install-library: lib
@@ -62,7 +63,7 @@ install-programs: programs
 	PROGRAM_PREFIX='$(PROGRAM_PREFIX)' packaging/completion '$(ROOT)' $(COMMANDS)
 
 uninstall:
-	rm -f '$(BINDIR)/sluice' $(addprefix '$(LIBDIR)'/,libsluice.a libsluice.so $(notdir $(LIB_SO)) libsluice-parquet.so)
+	rm -f '$(BINDIR)/sluice' $(addprefix '$(LIBDIR)'/,libsluice.a libsluice.so $(notdir $(LIB_SO)) libsluice-parquet.so libsluice-fasttext.so)
 	rm -f $(addprefix '$(PCDIR)'/,sluice.pc sluice-static.pc) $(addprefix '$(MANDIR)'/man3/,$(notdir $(MAN3)))
 	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(COMMANDS)) $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
 	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done

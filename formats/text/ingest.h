@@ -13,6 +13,7 @@
 #include "lib/base/json.h"
 #include "lib/filter/idset.h"
 #include "lib/filter/expr.h"
+#include "lib/filter/fasttext.h"
 #include "lib/filter/rules.h"
 #include "lib/stream/account.h"
 #include "lib/stream/domains.h"
@@ -29,7 +30,8 @@ struct slu_ingest_filter {
     const struct slu_idset *urls_drop;           /* slu_urlset_read */
     const char *url_field;                       /* a string, or null */
     const struct slu_expr *where;                /* left out if it is false */
-    const struct slu_rules *rules;               /* texts that fail one */
+    const struct slu_fasttext *fasttext; /* left out if it says no of the text */
+    const struct slu_rules *rules;       /* texts that fail one */
     const struct slu_rules *c4_lines; /* edits texts, and leaves out those that fail */
     uint64_t rules_byte;              /* memory of both, in all threads */
 };

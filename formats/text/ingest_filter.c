@@ -16,7 +16,8 @@ void slu_ingest_find_filters(struct slu_ingest_run *g)
         g->any[i] = slu_expr_field(f->where, i);
     if (f->urls_drop)
         g->any[g->n_any++] = f->url_field;
-    g->field_filters = f->where || f->ids_keep || f->ids_drop || f->urls_drop;
+    g->field_filters =
+        f->where || f->ids_keep || f->ids_drop || f->urls_drop || f->fasttext;
     g->filters = g->field_filters || f->rules || f->c4_lines;
 }
 
@@ -39,6 +40,7 @@ void slu_ingest_close_filter(struct slu_ingest_worker *w)
     slu_rules_run_free(w->rules);
     slu_rules_run_free(w->c4_lines);
     slu_buf_release(&w->url);
+    slu_buf_release(&w->line);
 }
 
 /* Makes an array with n zeroed elements. */
@@ -117,6 +119,17 @@ static int ask_url(struct slu_ingest_run *g, struct slu_ingest_worker *w,
     return rc;
 }
 
+static int ask_fasttext(const struct slu_ingest_filter *f, struct slu_ingest_worker *w,
+                        struct slu_record *rec, struct slu_err *err)
+{
+    bool yes;
+    int rc =
+        slu_fasttext_ask(f->fasttext, rec->text, rec->text_len, &w->line, &yes, err);
+    if (!rc && !yes)
+        rec->reject = SLU_REJECT_FASTTEXT;
+    return rc;
+}
+
 static void ask_ids(const struct slu_ingest_filter *f, struct slu_record *rec)
 {
     if (f->ids_keep && !slu_idset_has(f->ids_keep, rec->id, rec->id_len))
@@ -174,6 +187,8 @@ int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rc = ask_url(g, w, rec, err);
     if (!rc && !rec->reject && f->where)
         rc = ask_where(w, rec, err);
+    if (!rc && !rec->reject && f->fasttext)
+        rc = ask_fasttext(f, w, rec, err);
     if (!rc && !rec->reject && w->rules)
         rc = ask_rules(w, rec, err);
     if (!rc && !rec->reject && w->c4_lines)

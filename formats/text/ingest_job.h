@@ -63,9 +63,9 @@ struct slu_ingest_worker {
     struct slu_expr_run *where;             /* NULL: there is no expression */
     struct slu_rules_run *rules, *c4_lines; /* NULL: there are none */
     enum slu_rule rule;                     /* by which the last text failed */
-    struct slu_buf url;
-    struct slu_value any[SLU_RECORD_ANY]; /* of a row */
-    struct slu_err why;                   /* what a record's field does not fit */
+    struct slu_buf url, line;               /* of the record; for fasttext */
+    struct slu_value any[SLU_RECORD_ANY];   /* of a row */
+    struct slu_err why;                     /* what a record's field does not fit */
     struct slu_ingest_wait wait;
     char *domain; /* the last domain */
     size_t domain_len, domain_cap;

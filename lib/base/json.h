@@ -130,6 +130,7 @@ enum slu_reject {
     SLU_REJECT_IDS_DROP,
     SLU_REJECT_URLS_DROP,
     SLU_REJECT_RULES, /* lib/filter/rules.h; the caller knows by which rule */
+    SLU_REJECT_FASTTEXT,
     SLU_REJECT_N,
 };
 #define SLU_JSON_MAX_DEPTH 65536

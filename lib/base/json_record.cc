@@ -515,6 +515,6 @@ const char *slu_reject_name(enum slu_reject r)
         "not-a-number",   "bad-spans",     "long-field",    "nul-in-domain",
         "changed-text",   "trimmed-span",  "unfit-field",   "truncated-source",
         "damaged-source", "empty-source",  "where",         "ids-keep",
-        "ids-drop",       "urls-drop",      "rules"};
+        "ids-drop",       "urls-drop",     "rules",         "fasttext"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

@@ -28,7 +28,7 @@ OUTPUTS = {
 }
 # Files and folders that are read, or made in ways of their own.
 INPUTS = {
-    "tokenize": ["--tokenizer", "--files-from", "--ids-keep", "--ids-drop", "--urls-drop", "--rules"],
+    "tokenize": ["--tokenizer", "--files-from", "--fasttext", "--ids-keep", "--ids-drop", "--urls-drop", "--rules"],
     "dedup": ["--against", "--work"],
     "choose": ["--ids-keep", "--ids-drop", "--partition", "--work"],
     "pack": ["--apply-plan", "--work"],

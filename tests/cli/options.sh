@@ -16,7 +16,7 @@ common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance 
 # shellcheck disable=SC2086 # a list
 {
     options tokenize $common -t --field --format --id-field --domain --domain-field --no-vocab --pattern --bos \
-        --no-eos --special --part --files-from --on-error --rejects --where --ids-keep --ids-drop --urls-drop --url-field \
+        --no-eos --special --part --files-from --on-error --rejects --where --fasttext --ids-keep --ids-drop --urls-drop --url-field \
         --rules --c4-lines
     options dedup $common --exact --pairs --near --bands --rows --ngram --threshold --unit --keep --domains --no-verify --band-cap --audit \
         --substring --cut --annotate --min-keep

@@ -151,6 +151,7 @@ class Draw:
         if self.domains:
             m(0.3, "--domain", self.one("web,code", "web,", "ünï,nothing"))
         m(0.2, "--source", self.one("*", "*0*", "*.jsonl,x"))
+        # --fasttext needs a model, which tests/cli/tokenize_fasttext.sh trains
         m(0.05, "--ids-drop", "in/none") if self.rng.random() < 0.1 else None
         m(0.4, "--length", self.one("10..", "..400", "3..1000"))
         if self.scores:

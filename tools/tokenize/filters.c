@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "lib/base/json_write.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "lib/filter/urlset.h"
 #include "tools/tokenize/tokenize.h"
 
@@ -24,6 +28,54 @@ int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err)
     return cli_list_parse(&((struct tokenize_opts *)opts)->urls_drop, value);
 }
 
+/* Splits MODEL:LABEL>=P at the last colon. */
+int tokenize_parse_fasttext(void *opts, const char *value, struct slu_err *err)
+{
+    struct tokenize_fasttext *f = &((struct tokenize_opts *)opts)->fasttext;
+    const char *colon = strrchr(value, ':'), *at = colon ? strstr(colon, ">=") : NULL;
+    char *end = NULL;
+
+    if (at && at > colon + 1 && colon > value &&
+        (size_t)(colon - value) < sizeof f->file &&
+        strlen(colon) < sizeof f->text / 2) {
+        f->label = colon + 1;
+        f->label_len = (size_t)(at - f->label);
+        f->least = strtod(at + 2, &end);
+    }
+    if (!end || end == at + 2 || *end || !(f->least > 0 && f->least <= 1))
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--fasttext: '%s' is not MODEL:LABEL>=P with a P above 0 and up "
+            "to 1, as lid.176.bin:en>=0.65",
+            value);
+    memcpy(f->file, value, (size_t)(colon - value));
+    f->file[colon - value] = 0;
+    f->id = "";
+    return SLU_OK;
+}
+
+/* Loads the model. The provenance has its hash, and the condition. */
+static int open_fasttext(struct tokenize_fasttext *f, struct slu_err *err)
+{
+    struct cli_inputs in = {0};
+    char *label = strndup(f->label, f->label_len), hex[33];
+    int rc = label ? cli_inputs_add(&in, f->file, 0, UINT64_MAX, err)
+                   : slu_fail_nomem(err, f->label_len);
+
+    if (!rc)
+        rc = slu_fasttext_open(&f->model, f->file, label, f->least, err);
+    if (!rc)
+        rc = cli_input_sign(&in.item[0], err);
+    if (!rc) {
+        slu_u128_hex(in.item[0].sum, hex);
+        snprintf(f->text, sizeof f->text, "%s:%s>=%.17g", hex, label, f->least);
+        f->id = f->text;
+    }
+    cli_inputs_release(&in);
+    free(label);
+    return rc ? slu_err_at(err, "--fasttext") : SLU_OK;
+}
+
 int tokenize_filter_inputs(struct tokenize_opts *o, struct cli_inputs *in,
                            struct slu_err *err)
 {
@@ -32,6 +84,8 @@ int tokenize_filter_inputs(struct tokenize_opts *o, struct cli_inputs *in,
         rc = cli_list_input(&o->ids_drop, in, err);
     if (!rc)
         rc = cli_list_input(&o->urls_drop, in, err);
+    if (!rc && *o->fasttext.file)
+        rc = cli_inputs_add(in, o->fasttext.file, 0, UINT64_MAX, err);
     return rc ? rc : tokenize_rule_inputs(o, in, err);
 }
 
@@ -62,6 +116,8 @@ int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
         rc = cli_list_read(&o->ids_drop, slu_idset_read, &left, err);
     if (!rc)
         rc = cli_list_read(&o->urls_drop, slu_urlset_read, &left, err);
+    if (!rc && *o->fasttext.file)
+        rc = open_fasttext(&o->fasttext, err);
     *memory_byte = ctx->common.memory - (lists - left);
     if (!rc)
         rc = tokenize_make_rules(o, memory_byte, err);
@@ -71,6 +127,7 @@ int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
 void tokenize_release_filters(struct tokenize_opts *o)
 {
     slu_expr_free(o->where_expr);
+    slu_fasttext_free(o->fasttext.model);
     cli_list_release(&o->ids_keep);
     cli_list_release(&o->ids_drop);
     cli_list_release(&o->urls_drop);
@@ -165,7 +222,7 @@ static void report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     int rc = SLU_OK;
     tokenize_report_edits(ctx, s);
     if (!o->where_expr && !o->ids_keep.set && !o->ids_drop.set && !o->urls_drop.set &&
-        !o->rule_set)
+        !o->rule_set && !o->fasttext.model)
         return;
     cli_stat_u64(ctx, "filtered", s->filtered);
     for (size_t i = 0; field_at(o, i, &f) && !rc; i++) {

@@ -83,6 +83,10 @@ static const struct cli_opt options[] = {
      "JSONL, Parquet: use only records of which EXPR is true, as\n"
      "'lang == \"en\" and score >= 3'; tokenize(1) has the grammar",
      .result = true},
+    {"fasttext", 0, CLI_CUSTOM, AT(fasttext.id), "MODEL:LABEL>=P",
+     "JSONL, Parquet: use only records to whose text the fastText model\n"
+     "MODEL gives LABEL with a probability of at least P",
+     .result = true, .parse = tokenize_parse_fasttext},
     {"ids-keep", 0, CLI_CUSTOM, AT(ids_keep.id), "FILE",
      "use only records whose id is in FILE, one a line", .result = true,
      .parse = tokenize_parse_ids_keep},
@@ -472,6 +476,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                    .urls_drop = o->urls_drop.set,
                    .url_field = o->url_field ? o->url_field : "url",
                    .where = o->where_expr,
+                   .fasttext = o->fasttext.model,
                    .rules = o->n_rules ? o->rule_set : NULL,
                    .c4_lines = o->c4_lines ? o->rule_set : NULL,
                    .rules_byte = o->rules_byte},

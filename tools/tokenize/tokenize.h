@@ -33,6 +33,15 @@ struct tokenize_opts {
     const char *rules_text; /* for the provenance */
     struct slu_rules *rule_set;
     uint64_t rules_byte; /* memory of the rules */
+    struct tokenize_fasttext {
+        char file[PATH_MAX];
+        const char *id; /* for the provenance: a hash of the model, and the condition */
+        const char *label; /* borrowed; ends at ">=" */
+        size_t label_len;
+        double least;
+        char text[PATH_MAX];
+        struct slu_fasttext *model;
+    } fasttext;
     double holdout, sample;
     uint64_t max_tokens;
     int format, special, on_error, on_missing;
@@ -76,6 +85,7 @@ SLU_MUST_USE int tokenize_check_filters(struct cli_ctx *ctx,
 int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
 int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err);
+int tokenize_parse_fasttext(void *opts, const char *value, struct slu_err *err);
 /* rules.c: --rules and --c4-lines. */
 int tokenize_parse_rules(void *opts, const char *value, struct slu_err *err);
 /* Whether --rules asks for the list of rules; prints it. */

@@ -549,7 +549,8 @@ int slu_expr_new(struct slu_expr **out, const char *text, struct slu_err *err)
         slu_expr_free(e);
         return rc;
     }
-    for (size_t i = 1; i < e->n_node; i++)
+    /* text does not move any more; without strings it is NULL */
+    for (size_t i = 1; i < e->n_node && e->text.data; i++)
         e->node[i].literal.string = (const char *)e->text.data + e->node[i].off;
     *out = e;
     return SLU_OK;

@@ -358,7 +358,8 @@ int encode_flush(struct slu_encoder *e, struct slu_err *err)
         rc = encode_batch(e, e->wait, e->wait_byte, k, err);
     else if (k)
         rc = encode_plainly(e, e->wait, k, err);
-    e->wait += n;
+    if (n) /* wait is NULL until a piece waits */
+        e->wait += n;
     e->wait_byte -= n;
     e->n_wait = e->n_end = 0;
     return rc;

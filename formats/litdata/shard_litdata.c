@@ -4,16 +4,16 @@
  *                                ids
  *   D_<i>/index.json             {"chunks": […], "config": {…}}
  *
- * Of a stream with masks, the items are those that LitData's default loader, PyTreeLoader,
- * reads: dictionaries of input_ids and loss_mask, which is 1 for a token that is trained
- * on, else 0. An item has the sizes of both (u32), then both.
+ * Of a stream with masks, the items are those that LitData's default loader,
+ * PyTreeLoader, reads: dictionaries of input_ids and loss_mask, which is 1 for a token
+ * that is trained on, else 0. An item has the sizes of both (u32), then both.
  *
  * TokensLoader divides the ids of a chunk by its block_size and never reads the
  * offsets. Each item has as many ids as a sequence, so this number is the exact
- * block_size; of whole documents, any number is. The format does not record where the documents of a packed sequence
- * begin. Offsets have 32 bits. A compressed chunk is one frame that states its size, as
- * the reader requires; chunk_bytes is the uncompressed size, as from LitData's own
- * writer.
+ * block_size; of whole documents, any number is. The format does not record where the
+ * documents of a packed sequence begin. Offsets have 32 bits. A compressed chunk is one
+ * frame that states its size, as the reader requires; chunk_bytes is the uncompressed
+ * size, as from LitData's own writer.
  */
 #include "formats/shards/shard.h"
 

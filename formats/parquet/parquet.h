@@ -19,8 +19,8 @@
  * dictionaries of these: all that Parquet stores as byte arrays); ids and domains may
  * also be integers, floats, doubles or booleans, which become text as in a JSON record;
  * scores are floats, doubles or integers. Columns of any type are strings, numbers or
- * booleans. Spans are lists of lists of two integers, or of structs of the integers begin
- * and end. A null is a missing field, whether the value
+ * booleans. Spans are lists of lists of two integers, or of structs of the integers
+ * begin and end. A null is a missing field, whether the value
  * is null or a struct around it.
  */
 #ifndef SLU_PARQUET_H
@@ -68,10 +68,10 @@ struct slu_parquet {
     /* SLU_PARQUET_ABI of its build; another version is not used. */
     char abi[64];
 
-    /* Opens a file. `path` as in struct slu_source; name for messages. SLU_E_TRUNCATED; SLU_E_FORMAT (a damaged footer; a
-     * column that is missing or of an unsupported type); SLU_E_LIMIT (a footer that
-     * needs more than memory_byte); SLU_E_IO; SLU_E_UNSUPPORTED (encrypted; not a
-     * regular file). Caller frees with close. */
+    /* Opens a file. `path` as in struct slu_source; name for messages. SLU_E_TRUNCATED;
+     * SLU_E_FORMAT (a damaged footer; a column that is missing or of an unsupported
+     * type); SLU_E_LIMIT (a footer that needs more than memory_byte); SLU_E_IO;
+     * SLU_E_UNSUPPORTED (encrypted; not a regular file). Caller frees with close. */
     int (*open)(struct slu_parquet_file **f, const char *path, const char *name,
                 const struct slu_parquet_columns *columns, uint64_t memory_byte,
                 struct slu_err *err);
@@ -80,9 +80,9 @@ struct slu_parquet {
     uint64_t (*n_group)(const struct slu_parquet_file *f); /* number of row groups */
     /* Number, in the file, of the first row of row group g; g may be n_group. */
     uint64_t (*row)(const struct slu_parquet_file *f, uint64_t g);
-    /* The place of row group g in the file, for shares of its bytes: the stored bytes of
-     * the row groups before it, and half of its own. It does not fall from one group to
-     * the next, and is below the file's size. */
+    /* The place of row group g in the file, for shares of its bytes: the stored bytes
+     * of the row groups before it, and half of its own. It does not fall from one group
+     * to the next, and is below the file's size. */
     uint64_t (*place)(const struct slu_parquet_file *f, uint64_t g);
 
     /* Reads row group g from its row `skip` on; memory_byte limits Arrow's allocations.

@@ -12,8 +12,8 @@
  * that reads it back (formats/shards/shardset.h), and a line in
  * formats/shards/shard_registry.c. A format knows bytes; the engine knows buckets,
  * shards, files, hashes and counts. All sequences of a bucket have the same number of
- * ids, except whole documents. A format either streams (`encode`: shards of any size) or builds (`build`: a
- * shard from all of its sequences, in memory).
+ * ids, except whole documents. A format either streams (`encode`: shards of any size)
+ * or builds (`build`: a shard from all of its sequences, in memory).
  *
  * Each file gets its name when it is complete. slu_shards_free removes all written
  * files unless slu_shards_finish has succeeded. The complete shards of a killed process
@@ -42,9 +42,9 @@ SLU_BEGIN_DECLS
 struct slu_shards_cfg;
 struct slu_spool;
 
-/* Of documents whose shards are built in memory: the bytes by which a document is longer
- * than its ids, so that a shard's size limits the memory of its rows; the largest size of
- * a shard, so that offsets of 32 bits suffice; and the default. */
+/* Of documents whose shards are built in memory: the bytes by which a document is
+ * longer than its ids, so that a shard's size limits the memory of its rows; the
+ * largest size of a shard, so that offsets of 32 bits suffice; and the default. */
 #define SLU_SHARD_DOCUMENT_BYTE 128
 #define SLU_SHARD_BUILD_BYTE    (UINT64_C(1) << 30)
 #define SLU_SHARD_BUILT_BYTE    (UINT64_C(8) << 20)
@@ -222,9 +222,9 @@ struct slu_shard_format {
                  const struct slu_batch *b, struct slu_buf *out,
                  struct slu_shard_facts *f, struct slu_err *err);
     /* Returns the most bytes of memory that building a full shard (slu_shard_most)
-     * takes: `out` counts, the batch does not. The number is compared with -M before anything is written.
-     * Reserve the bytes of `out` before appending: a buffer that grows takes half as
-     * much again. */
+     * takes: `out` counts, the batch does not. The number is compared with -M before
+     * anything is written. Reserve the bytes of `out` before appending: a buffer that
+     * grows takes half as much again. */
     uint64_t (*build_byte)(const struct slu_shard_bucket *b);
 
     /* -- files of a finished bucket and of the set; serial -- */

@@ -3,9 +3,10 @@
  * `cpu`: kernels run on the CPU. `cuda`: every kernel runs on that CUDA device, and an
  * error ends the program. `auto`: the CPU, until the work of the run is so much that a
  * device would have done it faster than the run's threads, its start included; then the
- * device, because as much work may well follow. device_model.h has the figures. After an error of the device there is one warning, the CPU
- * does the work again from data that is still on the host, and the device is not used
- * again in the run. The results are the same in all cases.
+ * device, because as much work may well follow. device_model.h has the figures. After
+ * an error of the device there is one warning, the CPU does the work again from data
+ * that is still on the host, and the device is not used again in the run. The results
+ * are the same in all cases.
  *
  * How a kernel is called:
  *
@@ -72,8 +73,8 @@ bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n
  * now on, and the caller does the work again there. Otherwise SLU_E_DEVICE. */
 SLU_MUST_USE int slu_device_fault(struct slu_device *d, int code, struct slu_err *err);
 
-/* Returns the size of work from which on auto uses a device in a run of n_threads (> 0);
- * UINT64_MAX: never. */
+/* Returns the size of work from which on auto uses a device in a run of n_threads (>
+ * 0); UINT64_MAX: never. */
 uint64_t slu_device_least(enum slu_device_work work, unsigned n_threads);
 
 SLU_END_DECLS

@@ -5,8 +5,8 @@
  * From weak to strong: `or`, `and`, `not`, then one of == != < <= > >=, `in [...]`,
  * `not in [...]`, `matches "regex"`; parentheses. Operands are names of fields (a
  * letter or _, then letters, digits, _ - and dots; any other name in `backquotes`),
- * numbers, strings, true, false, null, len(x), startswith(x, y). Strings are "JSON's", with its
- * escapes, or 'as they stand'.
+ * numbers, strings, true, false, null, len(x), startswith(x, y). Strings are "JSON's",
+ * with its escapes, or 'as they stand'.
  *
  * Types are strict. == and != compare values of one type, or anything with null; `in`
  * asks for == with an element of a type that its list has. < <= > >= compare two
@@ -48,8 +48,8 @@ void slu_expr_free(struct slu_expr *e);
  * borrowed from e. */
 size_t slu_expr_n_field(const struct slu_expr *e);
 const char *slu_expr_field(const struct slu_expr *e, size_t i);
-/* Whether the expression compares field i with null (by == != in), so that a record need
- * not have it. */
+/* Whether the expression compares field i with null (by == != in), so that a record
+ * need not have it. */
 bool slu_expr_expects_null(const struct slu_expr *e, size_t i);
 
 /* What one thread needs to evaluate expressions that have `matches`. Borrows e. Caller

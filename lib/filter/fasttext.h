@@ -1,8 +1,8 @@
 /* fasttext.h - whether a model of fastText gives a text's label a probability.
  *
  * fasttext_shim.cc alone uses libfasttext. It becomes libsluice-fasttext.so, which is
- * loaded when it is needed (lib/base/module.h). The library trusts a model's numbers, so
- * the model's file is checked first: each size and index in it, and its length.
+ * loaded when it is needed (lib/base/module.h). The library trusts a model's numbers,
+ * so the model's file is checked first: each size and index in it, and its length.
  *
  * A text is one line, as of `fasttext predict-prob`: line feeds become spaces, and one
  * ends it. A label that the model does not give the text has probability 0.
@@ -37,8 +37,8 @@ struct slu_fasttext_lib {
 };
 
 struct slu_fasttext;
-/* Loads the model, for texts whose label has at least this probability. SLU_E_FORMAT: it
- * is no supervised model, is damaged, or has no such label; SLU_E_UNSUPPORTED: this
+/* Loads the model, for texts whose label has at least this probability. SLU_E_FORMAT:
+ * it is no supervised model, is damaged, or has no such label; SLU_E_UNSUPPORTED: this
  * build has no fastText. Caller frees with slu_fasttext_free. */
 SLU_MUST_USE int slu_fasttext_open(struct slu_fasttext **m, const char *path,
                                    const char *label, double least,

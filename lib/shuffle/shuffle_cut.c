@@ -1,11 +1,11 @@
 /* shuffle_cut.c - the stages count and cut of an order that needs all sequences first:
  * by score, or up to a number of tokens.
  *
- * Count writes a row for each sequence, sorted by its place in the order. Cut merges the
- * rows of all parts, and finds where the tokens end, where bands end, and for orders by
- * key QUANTILES keys with about as many tokens between them, which divide the order into
- * ranges. Rows with a key at which something ends share what is left in the order of the
- * parts, so each part gets what the parts before it leave. */
+ * Count writes a row for each sequence, sorted by its place in the order. Cut merges
+ * the rows of all parts, and finds where the tokens end, where bands end, and for
+ * orders by key QUANTILES keys with about as many tokens between them, which divide the
+ * order into ranges. Rows with a key at which something ends share what is left in the
+ * order of the parts, so each part gets what the parts before it leave. */
 #include <stdlib.h>
 #include <string.h>
 

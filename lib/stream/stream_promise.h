@@ -8,6 +8,8 @@
 
 #include "stream.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_promise {
     struct slu_sum sum; /* sequences, tokens and checksum; the rest is 0 */
     uint64_t longest;   /* no sequence has more tokens */
@@ -27,5 +29,7 @@ SLU_MUST_USE int slu_reader_promise(const struct slu_reader *r, bool close,
 void slu_promise_add(struct slu_promise *p, const struct slu_promise *more);
 /* Sets what answers for the input of slu_reader_over; else that cannot say it. */
 void slu_reader_promises(struct slu_reader *r, slu_promise_fn *promise);
+
+SLU_END_DECLS
 
 #endif

@@ -290,7 +290,8 @@ static int take_rows(struct slu_input_source *src, struct pq *q, struct slu_bloc
     while (!rc && q->at < c->n_rec && slu_rows_weight(b) < src->cfg->block_byte) {
         struct slu_record_ref rec = c->rec[q->at];
         const struct slu_row_fields *f = &c->field[q->at];
-        size_t n = rec.len + f->id_len + f->domain_len + f->span_len + f->any_len, begin = b->raw.len;
+        size_t n = rec.len + f->id_len + f->domain_len + f->span_len + f->any_len,
+               begin = b->raw.len;
         src->document = rec.document;
         rc = slu_block_room(src, b, n, begin, rec.document, err);
         if (rc)

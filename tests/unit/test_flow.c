@@ -188,8 +188,8 @@ static void test_words(void **state)
     struct slu_buf t = SLU_BUF_INIT;
 
     (void)state;
-    assert_int_equal(slu_flow_print(slu_shuffle_flow_spec(SLU_SHUFFLE_MIX, true), &t, NULL),
-                     SLU_OK);
+    assert_int_equal(
+        slu_flow_print(slu_shuffle_flow_spec(SLU_SHUFFLE_MIX, true), &t, NULL), SLU_OK);
     assert_string_equal((const char *)t.data, "count parts reads - -\n"
                                               "mix one - - count\n"
                                               "scatter parts reads - mix\n"

@@ -6,6 +6,7 @@ import importlib
 import mmap
 import operator
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ else:  # sluice-chat, which takes the rest of this module, needs no NumPy
 
 class SluiceError(Exception):
     """What is wrong, where, and what helps."""
+
+
+def damaged(where: str, what: str) -> SluiceError:
+    return SluiceError(f"{where}: damaged: {what}; copy or make the set again")
 
 
 def need(module: str, why: str) -> Any:
@@ -41,9 +46,9 @@ def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:
         try:
             out = z.ZstdDecompressor().decompress(data)
         except z.ZstdError as e:
-            raise SluiceError(f"{where}: damaged: {e}; make or copy the set again") from e
+            raise damaged(where, str(e)) from e
     if n_byte is not None and len(out) != n_byte:
-        raise SluiceError(f"{where}: damaged: {len(out)} bytes where {n_byte} must be")
+        raise damaged(where, f"it has {len(out)} bytes where {n_byte} must be")
     return out
 
 
@@ -58,13 +63,16 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     return n
 
 
-def same(path: str, what: str, found: str, pickled: str) -> None:
-    """Refuse what has taken the place of what was pickled."""
+def unpickle(read: Callable[..., Any], path: str, kind: str, name: str, pickled: str) -> Any:
+    """What read(path) gives; SluiceError if it has taken the place of the one whose attribute `name` was `pickled`."""
+    it = read(path)
+    found = getattr(it, name)
     if found != pickled:
         raise SluiceError(
-            f"{path}: is another {what} ({found}) than the one that was pickled ({pickled}); put that one back, or "
+            f"{path}: is another {kind} ({found}) than the one that was pickled ({pickled}); put that one back, or "
             "open the new one where it is used"
         )
+    return it
 
 
 def map_file(path: str, n_byte: int | None = None, cure: str = "") -> Array:
@@ -76,7 +84,7 @@ def map_file(path: str, n_byte: int | None = None, cure: str = "") -> Array:
         with open(path, "rb") as f:
             size = os.fstat(f.fileno()).st_size
             if n_byte is not None and size != n_byte:
-                raise SluiceError(f"{path}: has {size} bytes, and {n_byte} were written; copy or make the set again")
+                raise damaged(path, f"it has {size} bytes, and {n_byte} were written")
             if not size:
                 return np.zeros(0, np.uint8)
             return np.frombuffer(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
@@ -99,6 +107,4 @@ def check_hash(data: Any, want: str, where: str) -> None:
     """Refuse data whose XXH3-64 is not `want`, where xxhash is installed."""
     got = xxh3(data)
     if got not in (None, want):
-        raise SluiceError(
-            f"{where}: is not as it was written (its XXH3-64 is {got}, and was {want}); copy or make the set again"
-        )
+        raise damaged(where, f"it is not as it was written (its XXH3-64 is {got}, and was {want})")

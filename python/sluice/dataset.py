@@ -6,19 +6,32 @@ import json
 import os
 from bisect import bisect
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from operator import getitem, index
-from typing import Any, SupportsIndex, overload
+from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file, need, same
+from ._base import Array, SluiceError, check_hash, damaged, map_file, need, unpickle
 from .shards import FORMATS, Rows, Shards
-from .stream import MAGIC, Segments, StreamFile
+from .stream import MAGIC, Segments, StreamFile, joined, places, starts
+
+_T = TypeVar("_T")
 
 _BEGUN = (".journal.jsonl", ".parts.jsonl", "manifest.jsonl", "report.json", "segments")  # one is in every set
 _KEPT_SHARDS = 256  # mapped at once by a set; each takes a file descriptor
+
+
+class _OfSegments(Generic[_T]):
+    """A property of a sequence: what `of` makes of its segments."""
+
+    def __init__(self, of: Callable[[Segments], _T]) -> None:
+        self._of = of
+
+    def __get__(self, q: Sequence, _: Any = None) -> _T:
+        return self._of(q.segments)
 
 
 class Sequence:
@@ -45,27 +58,15 @@ class Sequence:
             self._segments = self.bucket.segments(self.index, self.index + 1)
         return self._segments
 
-    @property
-    def lengths(self) -> Array:
-        return self.segments.length
-
-    @property
-    def cu_seqlens(self) -> Array:
-        """Where segments begin, and the end: 0, …, len(ids); int32."""
-        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int32)
-
-    @property
-    def position_ids(self) -> Array:
-        """Place of each id in its segment; int64."""
-        n = self.lengths
-        out: Array = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-        return out
-
-    @property
-    def padding(self) -> int:
-        """How many ids are padding."""
-        s = self.segments
-        return int(s.length[s.padding].sum())
+    lengths = _OfSegments(lambda s: s.length)
+    documents = _OfSegments(lambda s: s.known(s.document))
+    offsets = _OfSegments(lambda s: s.known(s.offset))
+    sources = _OfSegments(lambda s: s.sources)
+    domains = _OfSegments(lambda s: s.domains)
+    record_ids = _OfSegments(lambda s: s.record_ids)
+    padding = _OfSegments(lambda s: int(s.length[s.padding].sum()))  #: how many ids are padding
+    position_ids = _OfSegments(lambda s: places(s.length))  #: place of each id in its segment; int64
+    cu_seqlens = _OfSegments(lambda s: starts(s.length).astype(np.int32))  #: where segments begin, and the end; int32
 
     @property
     def trained(self) -> Array:
@@ -78,29 +79,6 @@ class Sequence:
         segment, which nothing in its document comes before."""
         out: Array = self.trained & (self.position_ids > 0)
         return out
-
-    @property
-    def documents(self) -> list[int | None]:
-        return self._numbers(self.segments.document)
-
-    @property
-    def offsets(self) -> list[int | None]:
-        return self._numbers(self.segments.offset)
-
-    def _numbers(self, column: Array) -> list[int | None]:
-        return [None if p else n for p, n in zip(self.segments.padding.tolist(), column.tolist())]
-
-    @property
-    def sources(self) -> list[str | None]:
-        return self.segments.sources
-
-    @property
-    def domains(self) -> list[str | None]:
-        return self.segments.domains
-
-    @property
-    def record_ids(self) -> list[str | None]:
-        return self.segments.record_ids
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -169,10 +147,8 @@ class ShardBucket(Bucket):
         self._shards = shards
         self._first = [0, *accumulate(s["sequences"] for s in shards)]  # sequence of each shard, and the end
         if (len(shards), self._first[-1]) != (row["shards"], self._n_seq):
-            raise SluiceError(
-                f"{owner.path}: manifest.jsonl has {len(shards)} shards of {self._first[-1]} sequences for "
-                f"{self.name}, report.json {row['shards']} of {self._n_seq}; make or copy the set again"
-            )
+            found = f"manifest.jsonl has {len(shards)} shards of {self._first[-1]} sequences for {self.name}"
+            raise damaged(owner.path, f"{found}, report.json {row['shards']} of {self._n_seq}")
         self._open: dict[int, Rows] = {}
 
     def ids(self, i: int) -> Array:
@@ -193,9 +169,7 @@ class ShardBucket(Bucket):
             first, end = self._first[k], min(b, self._first[k + 1])
             parts.append((self._open.get(k) or self._owner._open_shard(self, k)).block(a - first, end - first))
             a = end
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.zeros((0, self.n_ids), self._owner.dtype)
+        return joined(parts or [np.zeros((0, self.n_ids), self._owner.dtype)])
 
 
 class Set:
@@ -224,7 +198,7 @@ class Set:
         self._by_key: dict[Any, Any] = {}
 
     def __reduce__(self) -> Any:
-        return _again, (self.path, self._index, self.identity)
+        return unpickle, (partial(open, index=self._index), self.path, "set", "identity", self.identity)
 
     def __getitem__(self, key: str | int) -> Any:
         if not self._by_key:
@@ -347,9 +321,9 @@ class ShardSet(Set):
             size = next((m["bytes"] for m in reversed(self._files) if m["file"] == file), None)
             f = StreamFile(os.path.join(self.path, file), size)
             if len(f) != len(self[name]):
-                raise SluiceError(f"{f.path}: has {len(f)} sequences, the shards {len(self[name])}; make the set again")
+                raise damaged(f.path, f"it has {len(f)} sequences, the shards {len(self[name])}")
             if self.masks and not f.header.masks:
-                raise SluiceError(f"{f.path}: has no masks, and the set has; make the set again")
+                raise damaged(f.path, "it has no masks, and the set has")
             self._streams[name] = f
         return f
 
@@ -362,9 +336,6 @@ class ShardSet(Set):
 
 def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | None = None) -> Set:
     """A set of shards (a folder that `shuffle` wrote) or a stream file.
-
-    Opening reads report.json and manifest.jsonl, and the names of files; a file's size is compared when it is first
-    used. A set that is not complete or not as it was written is refused with a SluiceError.
 
     verify: read every file and compare its hash first (needs xxhash).
     index: folder for ids of shards that cannot be mapped (wds, parquet, compressed ones), which are
@@ -380,13 +351,6 @@ def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | Non
         raise _not_one(os.fspath(path))
     if verify:
         s.verify()
-    return s
-
-
-def _again(path: str, index: str | None, identity: str) -> Set:
-    """The set of a pickle."""
-    s = open(path, index=index)
-    same(path, "set", s.identity, identity)
     return s
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file, same
+from ._base import Array, SluiceError, check_hash, map_file, unpickle
 
 if TYPE_CHECKING:
     from .dataset import Set
@@ -144,7 +144,7 @@ class Schedule:
     def __reduce__(self) -> Any:
         if not os.path.isabs(self.where):  # drawn
             return Schedule, (self.where, self._bytes)
-        return _again, (self.where, self._hash)
+        return unpickle, (Schedule.read, self.where, "schedule", "_hash", self._hash)
 
     def __len__(self) -> int:
         return self.first_step + len(self._records)
@@ -174,10 +174,3 @@ class Schedule:
                     f"{world} ranks cannot share; take a divisor of it as world, or a schedule whose "
                     f"--batch-tokens is a multiple of {world} times the longest bucket"
                 )
-
-
-def _again(path: str, hash: str) -> Schedule:
-    """The schedule of a pickle."""
-    s = Schedule.read(path)
-    same(path, "schedule", s._hash, hash)
-    return s

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file, need, unzstd, xxh3
+from ._base import Array, SluiceError, check_hash, damaged, map_file, need, unzstd, xxh3
 
 # The suffix of the file that has a shard's ids.
 FORMATS = {
@@ -64,17 +64,13 @@ class Documents(Rows):
         return np.concatenate([np.zeros(0, self._dtype), *(self.row(i) for i in range(a, b))])
 
 
-def _damaged(path: str, what: str) -> SluiceError:
-    return SluiceError(f"{path}: damaged: {what}; copy or make the set again")
-
-
 def _offsets(data: Array, n_seq: int, path: str) -> Array:
     """u32 n, u32 offset[n + 1]: how MDS and LitData begin."""
     if len(data) < 4 * (n_seq + 2) or int(data[:4].view("<u4")[0]) != n_seq:
-        raise _damaged(path, f"its head does not say that it has {n_seq} sequences")
+        raise damaged(path, f"its head does not say that it has {n_seq} sequences")
     at: Array = data[4 : 4 * (n_seq + 2)].view("<u4").astype(np.int64)
     if at[0] < 4 * (n_seq + 2) or (np.diff(at) < 0).any() or at[-1] != len(data):
-        raise _damaged(path, "its offsets do not lie within it")
+        raise damaged(path, "its offsets do not lie within it")
     return at
 
 
@@ -92,7 +88,7 @@ def _rows(
             begin = at[:-1] + np.where(room == size, 0, 8)
             wrong = (room != size) & (room != 8 + size + lengths)
         if wrong.any():
-            raise _damaged(path, f"sequence {int(wrong.argmax())} is not as long as its ids")
+            raise damaged(path, f"sequence {int(wrong.argmax())} is not as long as its ids")
         if isinstance(size, np.ndarray):
             return Documents(data, dtype, begin, size)
         if (room != size).any():
@@ -101,7 +97,7 @@ def _rows(
         data = data[at[0] :]
     total = int(size.sum()) if isinstance(size, np.ndarray) else n_seq * size
     if len(data) != total:
-        raise _damaged(path, f"it has {len(data)} bytes where the ids of its {n_seq} sequences have {total}")
+        raise damaged(path, f"it has {len(data)} bytes where the ids of its {n_seq} sequences have {total}")
     if isinstance(size, np.ndarray):
         return Documents(data, dtype, np.cumsum(size) - size, size)
     return Rows(data.view(dtype).reshape(n_seq, lengths))
@@ -117,11 +113,11 @@ def _wds(data: Array, n_seq: int, path: str) -> Array:
                     text = f.read() if f else b""
                     texts.append(gzip.decompress(text) if m.name.endswith(".gz") else text)
                 if not m.name.startswith(f"{len(texts) - 1:012d}."):
-                    raise _damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
+                    raise damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
     except (tarfile.TarError, OSError, EOFError) as e:
-        raise _damaged(path, str(e)) from e
+        raise damaged(path, str(e)) from e
     if len(texts) != n_seq:
-        raise _damaged(path, f"it has {len(texts)} sequences where {n_seq} must be")
+        raise damaged(path, f"it has {len(texts)} sequences where {n_seq} must be")
     joined = b",".join(t.strip()[1:-1] for t in texts).decode("ascii", "replace")
     ids: Array = np.fromstring(joined, dtype=np.int64, sep=",")
     return ids
@@ -130,7 +126,7 @@ def _wds(data: Array, n_seq: int, path: str) -> Array:
 def _parquet(path: str, n_seq: int) -> Array:
     table = need("pyarrow.parquet", f"{path}: a Parquet file").read_table(path, columns=["input_ids"])
     if table.num_rows != n_seq:
-        raise _damaged(path, f"it has {table.num_rows} rows where {n_seq} must be")
+        raise damaged(path, f"it has {table.num_rows} rows where {n_seq} must be")
     parts = [c.flatten().to_numpy(zero_copy_only=False) for c in table["input_ids"].chunks]
     return np.concatenate([np.zeros(0, np.int32), *parts])
 
@@ -181,9 +177,9 @@ class Shards:
         else:
             ids = _wds(data, n_seq, path) if self.kind == "wds" else _parquet(path, n_seq)
         if ids.size != n_id:
-            raise _damaged(path, f"it has {ids.size} ids where {n_id} must be")
+            raise damaged(path, f"it has {ids.size} ids where {n_id} must be")
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(self.dtype).max:
-            raise _damaged(path, "an id past the vocabulary")
+            raise damaged(path, "an id past the vocabulary")
         error = OSError()
         for kept in places:
             try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,25 +15,35 @@ from ._base import Array, SluiceError, check_hash, map_file, unzstd
 
 PADDING = (1 << 64) - 1
 MAGIC = b"\xf5TKS"
-_NONE32 = (1 << 32) - 1
-_LABELS, _NO_TOKENS, _EXTRA, _MASKS, _INNER_PADDING = 1, 2, 4, 8, 16
-_N_EXTRA = 1  # optional columns of segments
-_FLAGS = _LABELS | _NO_TOKENS | _EXTRA | _MASKS | _INNER_PADDING
+_LABELS, _NO_TOKENS, _SCORES, _MASKS, _INNER_PADDING = 1, 2, 4, 8, 16
+_FLAGS = _LABELS | _NO_TOKENS | _SCORES | _MASKS | _INNER_PADDING
 _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
 _LIMIT = 1 << 26
 _KEPT_FRAMES = 16
-_ROWS = {  # of Segments, an entry a segment
-    **dict.fromkeys(("source", "document", "offset"), np.uint64), "member": np.int32,
-    **dict.fromkeys(("length", "domain", "id_at", "id_size"), np.int64),
-}  # fmt: skip
+_TOKENIZER = {"fingerprint", "vocab_size", "eos_id", "bos_id", "pad_id"}  # of a Header
+# What Segments has an entry a segment of: a frame's columns, in their order (no domain is -1), and what they give.
+_STORED = {"source": "<u8", "document": "<u8", "offset": "<u8", "length": "<i8", "domain": "<i4"}
+_ROWS = {**_STORED, "member": "<i4", "id_at": "<i8", "id_size": "<i8"}
 
 
-def _starts(n: Array) -> Array:
+def starts(n: Array) -> Array:
     """Where each begins of what are so long, and the end."""
     out = np.zeros(len(n) + 1, np.int64)
     np.cumsum(n, out=out[1:])
     return out
+
+
+def places(n: Array) -> Array:
+    """The place that each part has in its whole, of wholes that are so long."""
+    at = starts(n)
+    out: Array = np.arange(at[-1]) - np.repeat(at[:-1], n)
+    return out
+
+
+def joined(parts: list[Array]) -> Array:
+    """The parts one behind another; one alone is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 @dataclass
@@ -43,7 +53,7 @@ class Header:
     token_bytes: int
     label_tokens: bool
     has_tokens: bool
-    extras: int  # a bit for each optional column of segments; 1: scores
+    extras: int  # columns of segments that may be left out; 1: scores
     masks: bool  # it says of each token whether it is trained on
     vocab_size: int
     eos_id: int | None
@@ -51,10 +61,6 @@ class Header:
     pad_id: int | None
     fingerprint: str
     buckets: list[int]
-
-    @property
-    def tokenizer(self) -> tuple[Any, ...]:
-        return self.fingerprint, self.vocab_size, self.eos_id, self.bos_id, self.pad_id
 
 
 class _Frame(NamedTuple):
@@ -122,8 +128,12 @@ class Segments:
     @property
     def record_ids(self) -> list[str | None]:
         """The records' own ids, None where there is none."""
-        places = zip(self.id_at.tolist(), self.id_size.tolist())
-        return [self.id_bytes[i : i + n].decode("utf-8", "surrogateescape") if n else None for i, n in places]
+        rows = zip(self.id_at.tolist(), self.id_size.tolist())
+        return [self.id_bytes[i : i + n].decode("utf-8", "surrogateescape") if n else None for i, n in rows]
+
+    def known(self, column: Array) -> list[int | None]:
+        """The numbers of a column; None for padding."""
+        return [None if p else n for p, n in zip(self.padding.tolist(), column.tolist())]
 
 
 class StreamFile:
@@ -142,21 +152,18 @@ class StreamFile:
         self._frames: list[_Frame] = []  # with sequences
         self._others: list[_Frame] = []
         self._walk()
+        self.header = self.headers[0]
         self._first = np.array([f.first for f in self._frames], np.int64)
 
     def __len__(self) -> int:
         return self._n_seq
-
-    @property
-    def header(self) -> Header:
-        return self.headers[0]
 
     def _bad(self, at: int, what: str) -> SluiceError:
         return SluiceError(f"{self.path}: byte {at}: {what}; copy or make it again")
 
     def _walk(self) -> None:
         data, at, n = self._map, 0, len(self._map)
-        n_seq, number, started, ended, continues = 0, 0, False, False, False
+        n_seq, started = 0, False
         seal = hashlib.sha256()
         while at < n or started or not n:
             if at + 64 > n:
@@ -218,16 +225,16 @@ class StreamFile:
         eos, bos, pad = (None if v == PADDING else int(v) for v in (eos, bos, pad))
         buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
         labels, tokens, masks = bool(flags & _LABELS), not flags & _NO_TOKENS, bool(flags & _MASKS)
-        extras = flags // _EXTRA & ((1 << _N_EXTRA) - 1)
-        h = Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, finger.hex(), buckets)
+        h = Header(tok, labels, tokens, int(bool(flags & _SCORES)), masks, vocab, eos, bos, pad, finger.hex(), buckets)
         before = self.headers[0] if self.headers else h
-        if h.tokenizer != before.tokenizer:
+        other = {name for name, value in vars(h).items() if value != getattr(before, name)}
+        if other & _TOKENIZER:
             raise self._bad(
                 at,
                 f"a stream of another tokenizer (fingerprint {h.fingerprint}) than the one before it "
                 f"({before.fingerprint}); streams of different tokenizers cannot be joined",
             )
-        if replace(h, masks=before.masks) != before:
+        if other - {"masks"}:
             raise self._bad(at, "a stream with other bucket lengths, label tokens or columns than the one before it")
         self.headers.append(h)
 
@@ -247,19 +254,16 @@ class StreamFile:
             return c
 
         n_seq, n_seg, n_tok, n_id = (int(v) for v in column("<u8", 8)[:4])
-        seg_at = _starts(column("<u4", n_seq))
-        rows = {name: column("<u8", n_seg) for name in ("source", "document", "offset", "length")}
-        rows["length"] = rows["length"].astype(np.int64)
-        rows["domain"] = column("<u4", n_seg).astype(np.int64)
-        rows["domain"][rows["domain"] == _NONE32] = -1
-        id_at = _starts(column("<u4", n_seg))
+        seg_at = starts(column("<u4", n_seq))
+        rows = {name: column(dtype, n_seg) for name, dtype in _STORED.items()}
+        id_at = starts(column("<u4", n_seg))
         rows.update(id_at=id_at[:-1], id_size=np.diff(id_at), member=np.full(n_seg, f.member, np.int32))
-        for _ in range(bin(h.extras).count("1")):
+        if h.extras:
             column("<u8", n_seg)
         ids = column("u1", n_id).tobytes()
         mask = column("u1", -(-n_tok // 8)) if h.masks else None
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
-        tok_at = _starts(rows["length"])
+        tok_at = starts(rows["length"])
         for what, found, expected in (
             ("segments of the sequences", seg_at[-1], n_seg), ("bytes of ids", id_at[-1], n_id),
             ("tokens of the segments", tok_at[-1], n_tok),
@@ -313,26 +317,23 @@ class StreamFile:
             n_id, last = n_id + len(c.id_bytes), f.flags
         if len(parts) == 1:
             return parts[0]
-
-        def column(name: str) -> Array:
-            return np.concatenate([np.zeros(0, _ROWS.get(name, np.int64)), *(getattr(p, name) for p in parts)])
-
-        begins = np.concatenate([np.zeros(0, bool), *segment])
-        rows = {name: column(name)[begins] for name in _ROWS}
-        if len(begins):
-            rows["length"] = np.add.reduceat(column("length"), np.flatnonzero(begins))
-        at = np.append(_starts(column("counts"))[:-1][np.concatenate([np.zeros(0, bool), *sequence])], len(begins))
-        return Segments(self, np.diff(_starts(begins)[at]), b"".join(p.id_bytes for p in parts), **rows)
+        if not parts:
+            return Segments(self, np.zeros(0, np.int64), b"", **{name: np.zeros(0, t) for name, t in _ROWS.items()})
+        begins = joined(segment)
+        rows = {name: joined([getattr(p, name) for p in parts])[begins] for name in _ROWS}
+        rows["length"] = np.add.reduceat(joined([p.length for p in parts]), np.flatnonzero(begins))
+        at = starts(joined([p.counts for p in parts]))[np.append(joined(sequence), True)]
+        return Segments(self, np.diff(starts(begins)[at]), b"".join(p.id_bytes for p in parts), **rows)
 
     def lengths(self, a: int, b: int) -> Array:
         """Tokens of each of the sequences a to b."""
         s = self.segments(a, b)
-        out: Array = np.diff(_starts(s.length)[_starts(s.counts)])
+        out: Array = np.diff(starts(s.length)[starts(s.counts)])
         return out
 
     def trained(self, a: int, b: int) -> Array:
         """True for each token of sequences a to b that is trained on: all but padding, in a stream without masks."""
-        parts = [np.zeros(0, bool)]
+        parts: list[Array] = []
         for _, c, lo, hi in self._pieces(a, b):
             s, e = int(c.seg_at[lo]), int(c.seg_at[hi])
             if c.mask is None:
@@ -341,7 +342,7 @@ class StreamFile:
                 first, last = int(c.tok_at[s]), int(c.tok_at[e])
                 bits = np.unpackbits(c.mask[first // 8 : -(-last // 8)], bitorder="little")
                 parts.append(bits[first % 8 :][: last - first].view(bool))
-        return parts[1] if len(parts) == 2 else np.concatenate(parts)
+        return joined(parts or [np.zeros(0, bool)])
 
     def ids(self, i: int) -> Array:
         """The ids of sequence i: a view where they lie in one frame."""
@@ -350,4 +351,4 @@ class StreamFile:
             if c.tokens is None:
                 raise SluiceError(f"{self.path}: a stream without tokens")
             parts.append(c.tokens[c.tok_at[c.seg_at[lo]] : c.tok_at[c.seg_at[hi]]])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)

@@ -13,6 +13,7 @@ import numpy as np
 from ._base import Array, SluiceError, need, whole
 from .dataset import Set, ShardBucket, ShardSet
 from .schedule import Schedule
+from .stream import places, starts
 
 IGNORED = -100  # labels that the loss leaves out, as PyTorch and Hugging Face have it
 _VERSION = 1
@@ -75,11 +76,7 @@ class Batches:
         schedule.check_set(data)
         schedule.check_world(world)
         self.data, self.schedule, self.rank, self.world = data, schedule, rank, world
-        self.layout, self.output = layout, output
-
-    @property
-    def first_step(self) -> int:
-        return self.schedule.first_step
+        self.layout, self.output, self.first_step = layout, output, schedule.first_step
 
     def __len__(self) -> int:
         return len(self.schedule)
@@ -112,8 +109,7 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: boo
     n, width = b - a, bucket.n_ids - label_tokens
     labels: Array = np.full((n, width), IGNORED, np.int64)
     labels[:, : bucket.n_ids - 1] = ids[:, 1:]
-    begin = np.cumsum(s.length) - s.length
-    row, begin = np.divmod(begin, bucket.n_ids)
+    row, begin = np.divmod(starts(s.length)[:-1], bucket.n_ids)
     inner = begin > 0  # no label leads from one document to the next
     labels[row[inner], begin[inner] - 1] = IGNORED
     if masks or s.padding.any():
@@ -123,22 +119,18 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: boo
         length = length.copy()
         length[np.cumsum(s.counts) - 1] -= 1
         length = length[length > 0]
-    ends = np.cumsum(length)
-    positions = np.arange(n * width) - np.repeat(ends - length, length)
     return {
         "input_ids": ids[:, :width].astype(np.int64),
         "labels": labels,
-        "position_ids": positions.reshape(n, width),
-        "cu_seqlens": np.concatenate([[0], ends]).astype(np.int32),
+        "position_ids": places(length).reshape(n, width),
+        "cu_seqlens": starts(length).astype(np.int32),
     }
 
 
-class Loader:
-    """An iterator of Batches (whose arguments it takes), prefetched by threads.
+class Loader(Iterator[dict[str, Any]]):
+    """Batches (whose arguments it takes) one after another, prefetched by threads; iter() again goes on.
 
-    It begins with the schedule's first step, or that of load_state_dict, and ends with the last; iter() again
-    goes on with the next step. state_dict() is the same in every rank, and may be loaded with another number of
-    ranks or workers, another layout or output.
+    A state_dict() may be loaded with another number of ranks or workers, another layout or output.
 
     prefetch: batches that are made ahead. threads: that make them; 0 makes each when it is asked for.
     """
@@ -156,9 +148,6 @@ class Loader:
     def __len__(self) -> int:
         """Steps that are left."""
         return len(self.batches) - self._next
-
-    def __iter__(self) -> Loader:
-        return self
 
     def __next__(self) -> dict[str, Any]:
         if self._next >= len(self.batches):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ._base import SluiceError, need, whole
@@ -16,12 +17,8 @@ from torch.utils.data import IterableDataset as _Base, get_worker_info  # noqa: 
 class IterableDataset(_Base):  # type: ignore[misc]
     """The batches of sluice.Batches (whose arguments it takes) for DataLoader and StatefulDataLoader.
 
-    Each worker makes every num_workers-th step, and the loader takes them in turns: in order, for any number of
-    workers. Every iteration begins at the dataset's start: the schedule's first step, or the state that was loaded.
-
-    Only the loader knows which batch it gave last: keep state_after(batch), load it into a dataset, and make a new
-    loader for that, with any world and number of workers. StatefulDataLoader's own state_dict() is for as many
-    workers, and for one iteration.
+    In order, for any number of workers. To go on, load what state_after(batch) gave into a dataset, and make a new
+    loader for that; ../README.md says what StatefulDataLoader's own state_dict() is good for.
     """
 
     def __init__(self, data: Set, schedule: Any = None, **arguments: Any) -> None:
@@ -55,16 +52,13 @@ class IterableDataset(_Base):  # type: ignore[misc]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class _Steps:
+class _Steps(Iterator[dict[str, Any]]):
     """The steps of a worker: every n-th. StatefulDataLoader keeps its state."""
 
     def __init__(self, batches: Batches, start: int) -> None:
         info = get_worker_info()
         self._batches, self._worker = batches, [info.id, info.num_workers] if info else [0, 1]
         self._next = start + self._worker[0]
-
-    def __iter__(self) -> _Steps:
-        return self
 
     def __next__(self) -> dict[str, Any]:
         if self._next >= len(self._batches):

@@ -175,8 +175,7 @@ class ShardBucket(Bucket):
 class Set:
     """What sluice.open gives: buckets, by name (`D_8`), by length, or in order of length.
 
-    It can be shared by threads and forked processes, as nothing in it is locked, and pickled: a pickle has the path
-    and the identity, and is refused where another set is at that path.
+    It can be shared by threads and forked processes, as nothing in it is locked, and pickled.
     """
 
     path: str

@@ -159,8 +159,7 @@ class Loader(Iterator[dict[str, Any]]):
         else:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._threads, "sluice")
-            while len(self._waiting) < self._ahead and self._next + len(self._waiting) < len(self.batches):
-                k = self._next + len(self._waiting)
+            while len(self._waiting) < self._ahead and (k := self._next + len(self._waiting)) < len(self.batches):
                 self._waiting.append(self._pool.submit(self.batches.__getitem__, k))
             try:
                 batch = self._waiting[0].result()

@@ -120,11 +120,7 @@ class Schedule:
         return cls(f"drawn for {data.path}", np.frombuffer(r.stdout, np.uint8))
 
     def check_set(self, data: Set) -> None:
-        """Refuse a set that the schedule was not made for; warn of buckets that no step takes.
-
-        A schedule has numbers of sequences: it is as good for a set of the same contents in another order,
-        and then takes other sequences. A state of one (Loader.state_dict) is refused by the other.
-        """
+        """Refuse a set of other contents than the schedule was made for; warn of buckets that no step takes."""
         mine, there = {r.length: r for r in self._rows if r.sequences}, {b.length: len(b) for b in data if len(b)}
         other = any(there.get(length) != r.sequences for length, r in mine.items())  # it may leave buckets out
         if other or (self.checksum and data.checksum and self.checksum != data.checksum):

@@ -229,11 +229,8 @@ class StreamFile:
         before = self.headers[0] if self.headers else h
         other = {name for name, value in vars(h).items() if value != getattr(before, name)}
         if other & _TOKENIZER:
-            raise self._bad(
-                at,
-                f"a stream of another tokenizer (fingerprint {h.fingerprint}) than the one before it "
-                f"({before.fingerprint}); streams of different tokenizers cannot be joined",
-            )
+            what = f"another tokenizer (fingerprint {h.fingerprint}) than the one before it ({before.fingerprint})"
+            raise self._bad(at, f"a stream of {what}; streams of different tokenizers cannot be joined")
         if other - {"masks"}:
             raise self._bad(at, "a stream with other bucket lengths, label tokens or columns than the one before it")
         self.headers.append(h)

@@ -65,7 +65,7 @@ class Sequence:
     domains = _OfSegments(lambda s: s.domains)
     record_ids = _OfSegments(lambda s: s.record_ids)
     padding = _OfSegments(lambda s: int(s.length[s.padding].sum()))  #: how many ids are padding
-    position_ids = _OfSegments(lambda s: places(s.length))  #: place of each id in its segment; int64
+    position_ids = _OfSegments(lambda s: places(starts(s.length), s.length))  #: place of each id in its segment; int64
     cu_seqlens = _OfSegments(lambda s: starts(s.length).astype(np.int32))  #: where segments begin, and the end; int32
 
     @property

@@ -109,21 +109,22 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: boo
     n, width = b - a, bucket.n_ids - label_tokens
     labels: Array = np.full((n, width), IGNORED, np.int64)
     labels[:, : bucket.n_ids - 1] = ids[:, 1:]
-    row, begin = np.divmod(starts(s.length)[:-1], bucket.n_ids)
+    length, at = s.length, starts(s.length)
+    row, begin = np.divmod(at[:-1], bucket.n_ids)
     inner = begin > 0  # no label leads from one document to the next
     labels[row[inner], begin[inner] - 1] = IGNORED
     if masks or s.padding.any():
         labels[:, : bucket.n_ids - 1][~bucket.trained(a, b).reshape(n, -1)[:, 1:]] = IGNORED
-    length = s.length
     if label_tokens:  # the last id is a label alone
         length = length.copy()
         length[np.cumsum(s.counts) - 1] -= 1
         length = length[length > 0]
+        at = starts(length)
     return {
         "input_ids": ids[:, :width].astype(np.int64),
         "labels": labels,
-        "position_ids": places(length).reshape(n, width),
-        "cu_seqlens": starts(length).astype(np.int32),
+        "position_ids": places(at, length).reshape(n, width),
+        "cu_seqlens": at.astype(np.int32),
     }
 
 

@@ -34,9 +34,8 @@ def starts(n: Array) -> Array:
     return out
 
 
-def places(n: Array) -> Array:
-    """The place that each part has in its whole, of wholes that are so long."""
-    at = starts(n)
+def places(at: Array, n: Array) -> Array:
+    """The place that each part has in its whole, of wholes that begin at `at` and are so long."""
     out: Array = np.arange(at[-1]) - np.repeat(at[:-1], n)
     return out
 

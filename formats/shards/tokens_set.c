@@ -278,6 +278,8 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
 static int read_first(struct sets *x, struct slu_err *err)
 {
     int rc = next(x, &x->first, err);
+    if (!rc)
+        rc = slu_names_read_vocab(slu_shardset_names(x->set), err);
     const struct slu_vocab_table *v = slu_names_vocab(slu_shardset_names(x->set));
 
     if (!rc && v)

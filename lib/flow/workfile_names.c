@@ -23,11 +23,13 @@ static int put_source(void *ctx, uint64_t ordinal, const char *name,
 int slu_workfile_put_stream(struct slu_workfile_out *o, const struct slu_header *h,
                             struct slu_names *names, bool vocab, struct slu_err *err)
 {
-    const struct slu_vocab_table *v = vocab ? slu_names_vocab(names) : NULL;
     uint32_t n_domain = slu_names_n_domain(names);
     struct slu_buf b = SLU_BUF_INIT;
     uint64_t n_source;
-    int rc = slu_header_encode(h, &b, err);
+    int rc = vocab ? slu_names_read_vocab(names, err) : SLU_OK;
+    const struct slu_vocab_table *v = vocab ? slu_names_vocab(names) : NULL;
+    if (!rc)
+        rc = slu_header_encode(h, &b, err);
 
     if (!rc)
         rc = slu_workfile_put_bytes(o, b.data, b.len, err);

@@ -129,9 +129,12 @@ SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n,
                                      struct slu_err *err);
 /* Sets the vocabulary to the table, whose arrays must outlive n. */
 void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v);
-/* Returns the vocabulary, borrowed until free; NULL: the stream has none, or a damaged
- * one (slu_reader_read_vocab). */
+/* Returns the vocabulary, borrowed until free; NULL: the stream has none, or it could
+ * not be decoded, which slu_reader_finish and slu_names_read_vocab say. Who calls this
+ * behind slu_reader_finish calls slu_names_read_vocab first. */
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
+/* Decodes the vocabulary if that was not done yet; returns the error of the decoding. */
+SLU_MUST_USE int slu_names_read_vocab(struct slu_names *n, struct slu_err *err);
 
 /* ---- reading ---- */
 

@@ -61,12 +61,14 @@ void slu_identity_account(struct slu_reader *r, const struct slu_batch *b)
 int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
                         struct slu_err *err)
 {
+    int rc = slu_names_read_vocab(r->names, err);
     const struct slu_vocab_table *v = slu_names_vocab(r->names);
     const struct slu_u128 seen[] = {r->order_seen, r->names_seen};
     struct slu_buf b = SLU_BUF_INIT;
     uint8_t bytes[sizeof seen + 8];
-    int rc = v ? slu_vocab_encode(v, &b, err) : SLU_OK;
 
+    if (!rc && v)
+        rc = slu_vocab_encode(v, &b, err);
     slu_put_le64(bytes + sizeof seen, rc ? 0 : slu_hash64(b.data, b.len));
     slu_buf_clear(&b);
     if (!rc)

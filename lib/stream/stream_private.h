@@ -34,8 +34,6 @@ SLU_MUST_USE bool slu_names_keep_vocab(struct slu_names *n, struct slu_frame *f,
 /* Writes the vocabulary's frame, if there is a vocabulary. */
 SLU_MUST_USE int slu_names_put_vocab(struct slu_names *n, struct slu_framer *w,
                                      struct slu_err *err);
-/* Decodes a kept frame that was not decoded yet; returns the error of the decoding. */
-SLU_MUST_USE int slu_names_read_vocab(struct slu_names *n, struct slu_err *err);
 /* Returns the error of an earlier decoding. */
 SLU_MUST_USE int slu_names_check_vocab(const struct slu_names *n, struct slu_err *err);
 

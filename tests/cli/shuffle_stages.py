@@ -221,7 +221,7 @@ def shards():
     documents = whole("p")
     longest = max(len(json.loads(line)["tokens"]) for s in documents for line in must(["inspect", "--records", s]).out.splitlines())
     for name, more in (("megatron", ["--shard-size", "20000"]), ("megatron", []), ("megatron", ["--shard-size", str(2 * longest)]),
-                       ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", "11001"]), ("mds", ["--shard-size", "21000"]),
+                       ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", str(2 * longest + 1)]), ("mds", ["--shard-size", "21000"]),
                        ("litdata", ["--shard-size", str(2 * longest + 128)]), ("parquet", ["--shard-size", str(4 * longest + 128)]),
                        ("parquet", [])):
         if not builds(name, documents):

@@ -320,7 +320,7 @@ forge:
 # no program: that would need the dependencies' arm64 libraries.
 arm64:
 	@$(MAKE) --no-print-directory O=$O/arm64 CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ \
-	    AR=aarch64-linux-gnu-ar CUDA=0 ARROW=0 PKG_CFLAGS='-idirafter /usr/include' WERROR=1 objects
+	    AR=aarch64-linux-gnu-ar CUDA=0 ARROW=0 FASTTEXT=0 PKG_CFLAGS='-idirafter /usr/include' WERROR=1 objects
 	@! grep -lE 'x86|immintrin' $$(find $O/arm64 -name '*.d') /dev/null || { echo "arm64: x86 headers were read" >&2; exit 1; }
 	@echo "arm64: compiled, not linked"
 

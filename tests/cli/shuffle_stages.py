@@ -30,7 +30,7 @@ def differs(got, want):
 
 def pieces(prefix, label, n_byte=600000 if FULL else 150000):
     """PREFIX0.tks … PREFIX7.tks: documents of three domains, most with a score, cut and packed; two of the streams are empty."""
-    rng = random.Random(5)
+    rng, scores = random.Random(5), random.Random(6)
     words = ["w%d" % i for i in range(300)]
     with open(prefix + ".jsonl", "w") as f:
         n = 0
@@ -39,7 +39,7 @@ def pieces(prefix, label, n_byte=600000 if FULL else 150000):
             n += len(text)
             # each domain is more frequent in one part than in others, and comes first in one
             f.write(json.dumps({"id": "%d" % n, "text": text,
-                                "score": rng.choice([None, 0, 1, 1, 2.5, -1, rng.gauss(2, 1)]), "domain": ("web", "code", "ünï")[(rng.randrange(4) + 3 * n // n_byte) % 3]}) + "\n")
+                                "score": scores.choice([None, 0, 1, 1, 2.5, -1, scores.gauss(2, 1)]), "domain": ("web", "code", "ünï")[(rng.randrange(4) + 3 * n // n_byte) % 3]}) + "\n")
     for k in range(PIECES):
         cut(prefix + ".jsonl", "%s%d.tks" % (prefix, k), label, ["--part", "%d/%d" % (k, PIECES)])
     for k in (2, 5):
@@ -184,9 +184,9 @@ def streams():
     result(files["1"] == files["7"], "scatter files do not depend on -T and -M", differs(files["1"], files["7"]))
 
 
-def builds(name, streams):
+def builds(name, streams, more=()):
     """Whether the programs can write this format."""
-    r = Run(["shuffle", "-q", "--format", name, "-o", "try"] + streams)
+    r = Run(["shuffle", "-q", "--format", name, "-o", "try"] + list(more) + streams)
     shutil.rmtree("try", ignore_errors=True)
     return "not built" not in r.err
 
@@ -224,7 +224,7 @@ def shards():
                        ("ds", ["--shard-sequences", "30"]), ("olmo", ["--shard-size", str(2 * longest + 1)]), ("mds", ["--shard-size", "21000"]),
                        ("litdata", ["--shard-size", str(2 * longest + 128)]), ("parquet", ["--shard-size", str(4 * longest + 128)]),
                        ("parquet", [])):
-        if not builds(name, documents):
+        if not builds(name, documents, ["--documents"]):
             continue
         want = None
         for n, ranges in GRID:

@@ -214,9 +214,12 @@ void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r,
                        bool mix)
 {
     slu_count_add(&l->repeated, r->repeated);
-    drop(l, mix ? "mix" : "max-tokens", r->not_mixed);
+    if (mix)
+        drop(l, "mix", r->not_mixed);
     drop(l, "tail", r->no_bucket);
     drop(l, "sample", r->not_sampled);
+    if (!mix) /* of a cut in stages; in the order of one process */
+        drop(l, "max-tokens", r->not_mixed);
 }
 
 /* Checks that the output equals the input minus the sequences left out: counts by the

@@ -50,7 +50,7 @@ int tokenize_parse_fasttext(void *opts, const char *value, struct slu_err *err)
             value);
     memcpy(f->file, value, (size_t)(colon - value));
     f->file[colon - value] = 0;
-    f->id = "";
+    f->id = value; /* of a part's manifest, until the model is read */
     return SLU_OK;
 }
 

@@ -5,36 +5,27 @@
 
 #include "tools/tokenize/tokenize.h"
 
+bool tokenize_lists_rules(const struct tokenize_opts *o)
+{
+    return o->n_rules == 1 && !strcmp(o->rules[0], "help");
+}
+
+/* Reads the files at once: a part's manifest has the thresholds. */
 int tokenize_parse_rules(void *opts, const char *value, struct slu_err *err)
 {
     struct tokenize_opts *o = opts;
+    int rc = o->rule_set ? SLU_OK : slu_rules_new(&o->rule_set, err);
     if (o->n_rules == TOKENIZE_RULES)
         return slu_fail(err, SLU_E_USAGE,
                         "--rules comes more than %d times; separate with commas",
                         TOKENIZE_RULES);
+    if (tokenize_lists_rules(o)) /* no other value may follow */
+        value = o->rules[0];
     o->rules[o->n_rules++] = value;
-    o->rules_text = ""; /* known when the files are read */
-    return SLU_OK;
-}
-
-/* Reads the rules, once. */
-static int read_rules(struct tokenize_opts *o, struct slu_err *err)
-{
-    if (o->rule_set || (!o->n_rules && !o->c4_lines))
-        return SLU_OK;
-    int rc = slu_rules_new(&o->rule_set, err);
-    for (unsigned i = 0; i < o->n_rules && !rc; i++)
-        rc = slu_rules_add(o->rule_set, o->rules[i], err);
-    if (rc)
-        return slu_err_at(err, "--rules");
-    if (o->n_rules)
-        o->rules_text = slu_rules_text(o->rule_set);
-    return SLU_OK;
-}
-
-bool tokenize_lists_rules(const struct tokenize_opts *o)
-{
-    return o->n_rules == 1 && !strcmp(o->rules[0], "help");
+    if (!rc && !tokenize_lists_rules(o))
+        rc = slu_rules_add(o->rule_set, value, err);
+    o->rules_text = rc ? "" : slu_rules_text(o->rule_set);
+    return rc ? slu_err_at(err, "--rules") : SLU_OK;
 }
 
 int tokenize_list_rules(struct slu_err *err)
@@ -50,8 +41,8 @@ int tokenize_list_rules(struct slu_err *err)
 int tokenize_rule_inputs(struct tokenize_opts *o, struct cli_inputs *in,
                          struct slu_err *err)
 {
-    int rc = tokenize_lists_rules(o) ? SLU_OK : read_rules(o, err);
-    for (unsigned i = 0; i < o->n_rules && o->rule_set && !rc; i++)
+    int rc = SLU_OK;
+    for (unsigned i = 0; i < o->n_rules && !tokenize_lists_rules(o) && !rc; i++)
         for (const char *p = o->rules[i], *end; !rc; p = end + 1) {
             end = strchrnul(p, ',');
             char *path = strndup(p, (size_t)(end - p));
@@ -74,7 +65,7 @@ int tokenize_make_rules(struct tokenize_opts *o, uint64_t *memory_byte,
             err, SLU_E_USAGE,
             "--c4-lines changes texts, so the ranges of --spans-field would "
             "not be theirs; leave one of them out");
-    int rc = read_rules(o, err);
+    int rc = o->c4_lines && !o->rule_set ? slu_rules_new(&o->rule_set, err) : SLU_OK;
     /* The rest works with little less than the least -M. */
     o->rules_byte = *memory_byte / (*memory_byte < UINT64_C(60) << 20 ? 16 : 4);
     if (!rc && o->n_rules && slu_rules_grow(o->rule_set))

@@ -13,9 +13,6 @@
 #include "tools/cli/cli_inputs.h"
 #include "tools/tokenize/tokenize.h"
 
-enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
-static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
-                                      "zip",  "parquet", NULL};
 static const char *const specials[] = {"ordinary", "parse", NULL};
 static const char *const on_errors[] = {"fail", "skip", NULL};
 enum { ON_FAIL, ON_SKIP, ON_NONE = -1 };
@@ -60,7 +57,7 @@ static const struct cli_opt options[] = {
      .result = true},
     {"format", 0, CLI_CHOICE, AT(format), NULL,
      "format of the files; auto, the default: by name, then by content",
-     .choice = formats, .result = true},
+     .choice = tokenize_formats, .result = true},
     {"id-field", 0, CLI_STRING, AT(field[SLU_FIELD_ID]), "NAME",
      "JSONL, Parquet: field with the record's own id, a string, a number\n"
      "or a boolean",
@@ -182,7 +179,7 @@ static void defaults(void *p)
 static int check(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct tokenize_opts *o = ctx->opts;
-    if (o->format == FORMAT_PARQUET && !slu_parquet_load())
+    if (o->format == TOKENIZE_PARQUET && !slu_parquet_load())
         return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
@@ -205,80 +202,6 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
                         "does not know; use --sample, or shuffle --max-tokens on the "
                         "parts' streams");
     return SLU_OK;
-}
-
-/* ---- sources, tokenizer, header ---- */
-
-/* Refuses folders of tokens, whose manifests and indexes would be taken for text. With
- * --format or --include the user says what is to be read. */
-static int refuse_sets(const struct cli_ctx *ctx, struct slu_err *err)
-{
-    const struct tokenize_opts *o = ctx->opts;
-    for (size_t i = 0; i < ctx->n_input && !o->format && !o->include; i++)
-        if (slu_tokens_takes_folder(ctx->input[i]))
-            return slu_fail(err, SLU_E_USAGE,
-                            "%s: is a set of shards, which has tokens already; give it "
-                            "to inspect, dedup, decompose, pack or shuffle, and only "
-                            "texts to tokenize",
-                            ctx->input[i]);
-    return SLU_OK;
-}
-
-static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
-{
-    struct tokenize_opts *o = ctx->opts;
-    struct slu_sources *s = &o->sources;
-    /* With --format, the names of files in folders do not matter. */
-    struct slu_sources_cfg cfg = {.path = ctx->input,
-                                  .n_path = ctx->n_input,
-                                  .list = o->files_from,
-                                  .list_domains = o->list_domains,
-                                  .include = o->include,
-                                  .exclude = o->exclude,
-                                  .rank = o->format ? NULL : slu_input_rank,
-                                  .prefix = o->source_prefix,
-                                  .domain_from = o->domain_from,
-                                  .stdin_name = o->source_name,
-                                  .stdin_ordinal = o->source_ordinal};
-    const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
-    const struct cli_part *part = &ctx->common.part;
-    if (o->found)
-        return SLU_OK;
-    o->found = true;
-    int rc = refuse_sets(ctx, err);
-    if (rc)
-        return rc;
-    if (o->source && (o->files_from || ctx->n_input > 1 ||
-                      (ctx->n_input && strcmp(ctx->input[0], "-"))))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--source %s: is the place of standard input; name no files",
-                        o->source);
-    rc = tokenize_check_domains(o, err);
-    if (!rc)
-        rc = slu_sources_resolve(s, &cfg, err);
-    /* With --source, standard input is the share. */
-    if (!rc && part->n && !o->source)
-        rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
-                               (void *)format, err);
-    return rc;
-}
-
-/* Adds the inputs of a part: its sources, its share of their bytes, and the
- * vocabulary. */
-static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
-{
-    struct tokenize_opts *o = ctx->opts;
-    const struct slu_sources *s = &o->sources;
-    int rc = tokenize_find_file(o, err);
-    if (!rc)
-        rc = find_sources(ctx, err);
-    size_t first = in->targets ? s->base : s->first,
-           end = in->targets ? s->base + s->n : s->end;
-    for (size_t i = first; i < end && !rc; i++)
-        rc = cli_inputs_add_source(in, slu_source_at(s, i), i, err);
-    if (!rc && tokenize_from_file(o))
-        rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
-    return rc ? rc : tokenize_filter_inputs(o, in, err);
 }
 
 /* ---- outputs ---- */
@@ -425,36 +348,6 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     ctx->spill_bytes = s->spill_byte;
 }
 
-static void warn_unused(struct cli_ctx *ctx, const char *option, const char *glob,
-                        size_t len)
-{
-    if (glob)
-        cli_warn(ctx,
-                 "%s '%.*s': matches no file in a folder; for all files below a folder "
-                 "write 'FOLDER/*'",
-                 option, (int)len, glob);
-}
-
-/* For files in folders. */
-static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
-{
-    if (s->n_hidden)
-        cli_warn(ctx, "left out of folders: %llu name%s with a dot in front",
-                 (unsigned long long)s->n_hidden, slu_plural(s->n_hidden));
-    if (s->n_special)
-        cli_warn(ctx, "left out of folders: %llu FIFO%s, sockets or devices: %s%s",
-                 (unsigned long long)s->n_special, slu_plural(s->n_special), s->special,
-                 s->n_special > 1 ? ", ..." : "");
-    if (s->n_lower)
-        cli_warn(ctx,
-                 "left out of folders: %llu file%s, as others there have the names of "
-                 "data: %s%s; --include '*' takes all",
-                 (unsigned long long)s->n_lower, slu_plural(s->n_lower), s->lower,
-                 s->n_lower > 1 ? ", ..." : "");
-    warn_unused(ctx, "--include", s->unused_include, s->unused_include_len);
-    warn_unused(ctx, "--exclude", s->unused_exclude, s->unused_exclude_len);
-}
-
 /* `seg`: what documents have whose record and source say nothing else. */
 static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                   struct slu_names *names, const struct slu_seg *seg,
@@ -465,7 +358,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
     struct slu_ingest_cfg cfg = {
         .tokenizer = tokenizer,
         .sources = &o->sources,
-        .format = slu_input_format_named(formats[o->format]),
+        .format = tokenize_format(o),
         .names = names,
         .optional =
             1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || o->list_domains ||
@@ -527,9 +420,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = tokenize_find_file(ctx->opts, err);
     if (!rc)
-        rc = find_sources(ctx, err);
+        rc = tokenize_find_sources(ctx, err);
     if (!rc)
-        warn_left_out(ctx, &o->sources);
+        tokenize_warn_left_out(ctx);
     if (!rc)
         rc = tokenize_check_paths(ctx, err);
     if (!rc)
@@ -592,7 +485,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .memory_floor = 32 << 20,
     .check_part = check_part,
-    .inputs = inputs,
+    .inputs = tokenize_inputs,
     .examples = "  tokenize corpus.jsonl -o docs.tks\n"
                 "  tokenize -t tokenizer.json --id-field id data/ | decompose --plan\n"
                 "  zstdcat corpus.jsonl.zst | tokenize --rejects bad.jsonl -o docs.tks",

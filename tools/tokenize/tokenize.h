@@ -52,6 +52,18 @@ struct tokenize_opts {
     struct slu_sources sources;
 };
 
+/* sources.c: names of --format, and the format named; PARQUET: its number. */
+enum { TOKENIZE_PARQUET = 5 };
+extern const char *const tokenize_formats[];
+const struct slu_input_format *tokenize_format(const struct tokenize_opts *o);
+/* Finds the files once, and a part's share of them. */
+SLU_MUST_USE int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err);
+/* Adds the inputs of a part: its sources, its share of their bytes, the vocabulary and
+ * the files of the filters. */
+SLU_MUST_USE int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in,
+                                 struct slu_err *err);
+/* Warns of what was left out of folders, and of globs that no file matches. */
+void tokenize_warn_left_out(struct cli_ctx *ctx);
 /* Sets o->tokenizer to the file in it, if it is a folder. An error says how to get the
  * file, if there is none. */
 SLU_MUST_USE int tokenize_find_file(struct tokenize_opts *o, struct slu_err *err);
@@ -93,7 +105,7 @@ bool tokenize_lists_rules(const struct tokenize_opts *o);
 SLU_MUST_USE int tokenize_list_rules(struct slu_err *err);
 SLU_MUST_USE int tokenize_rule_inputs(struct tokenize_opts *o, struct cli_inputs *in,
                                       struct slu_err *err);
-/* Reads the rules. *memory_byte: less what they need. */
+/* Makes what --c4-lines needs. *memory_byte: less what the rules need. */
 SLU_MUST_USE int tokenize_make_rules(struct tokenize_opts *o, uint64_t *memory_byte,
                                      struct slu_err *err);
 void tokenize_report_edits(struct cli_ctx *ctx, const struct slu_ingest_stat *s);

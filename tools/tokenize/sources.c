@@ -1,0 +1,114 @@
+/* sources.c - the files that `tokenize` reads: its share of them, and what was left out of
+ * folders. */
+#include <string.h>
+
+#include "tools/tokenize/tokenize.h"
+
+const char *const tokenize_formats[] = {
+    "auto", "jsonl", "text", "tar", "zip", [TOKENIZE_PARQUET] = "parquet", NULL};
+
+const struct slu_input_format *tokenize_format(const struct tokenize_opts *o)
+{
+    return slu_input_format_named(tokenize_formats[o->format]);
+}
+
+/* Refuses folders of tokens, whose manifests and indexes would be taken for text. With
+ * --format or --include the user says what is to be read. */
+static int refuse_sets(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    for (size_t i = 0; i < ctx->n_input && !o->format && !o->include; i++)
+        if (slu_tokens_takes_folder(ctx->input[i]))
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s: is a set of shards, which has tokens already; give it "
+                            "to inspect, dedup, decompose, pack or shuffle, and only "
+                            "texts to tokenize",
+                            ctx->input[i]);
+    return SLU_OK;
+}
+
+int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct tokenize_opts *o = ctx->opts;
+    struct slu_sources *s = &o->sources;
+    /* With --format, the names of files in folders do not matter. */
+    struct slu_sources_cfg cfg = {.path = ctx->input,
+                                  .n_path = ctx->n_input,
+                                  .list = o->files_from,
+                                  .list_domains = o->list_domains,
+                                  .include = o->include,
+                                  .exclude = o->exclude,
+                                  .rank = o->format ? NULL : slu_input_rank,
+                                  .prefix = o->source_prefix,
+                                  .domain_from = o->domain_from,
+                                  .stdin_name = o->source_name,
+                                  .stdin_ordinal = o->source_ordinal};
+    const struct slu_input_format *format = tokenize_format(o);
+    const struct cli_part *part = &ctx->common.part;
+    if (o->found)
+        return SLU_OK;
+    o->found = true;
+    int rc = refuse_sets(ctx, err);
+    if (rc)
+        return rc;
+    if (o->source && (o->files_from || ctx->n_input > 1 ||
+                      (ctx->n_input && strcmp(ctx->input[0], "-"))))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--source %s: is the place of standard input; name no files",
+                        o->source);
+    rc = tokenize_check_domains(o, err);
+    if (!rc)
+        rc = slu_sources_resolve(s, &cfg, err);
+    /* With --source, standard input is the share. */
+    if (!rc && part->n && !o->source)
+        rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
+                               (void *)format, err);
+    return rc;
+}
+
+int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    struct tokenize_opts *o = ctx->opts;
+    const struct slu_sources *s = &o->sources;
+    int rc = tokenize_find_file(o, err);
+    if (!rc)
+        rc = tokenize_find_sources(ctx, err);
+    size_t first = in->targets ? s->base : s->first,
+           end = in->targets ? s->base + s->n : s->end;
+    for (size_t i = first; i < end && !rc; i++)
+        rc = cli_inputs_add_source(in, slu_source_at(s, i), i, err);
+    if (!rc && tokenize_from_file(o))
+        rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
+    return rc ? rc : tokenize_filter_inputs(o, in, err);
+}
+
+static void warn_unused(struct cli_ctx *ctx, const char *option, const char *glob,
+                        size_t len)
+{
+    if (glob)
+        cli_warn(ctx,
+                 "%s '%.*s': matches no file in a folder; for all files below a folder "
+                 "write 'FOLDER/*'",
+                 option, (int)len, glob);
+}
+
+/* For files in folders. */
+void tokenize_warn_left_out(struct cli_ctx *ctx)
+{
+    const struct slu_sources *s = &((const struct tokenize_opts *)ctx->opts)->sources;
+    if (s->n_hidden)
+        cli_warn(ctx, "left out of folders: %llu name%s with a dot in front",
+                 (unsigned long long)s->n_hidden, slu_plural(s->n_hidden));
+    if (s->n_special)
+        cli_warn(ctx, "left out of folders: %llu FIFO%s, sockets or devices: %s%s",
+                 (unsigned long long)s->n_special, slu_plural(s->n_special), s->special,
+                 s->n_special > 1 ? ", ..." : "");
+    if (s->n_lower)
+        cli_warn(ctx,
+                 "left out of folders: %llu file%s, as others there have the names of "
+                 "data: %s%s; --include '*' takes all",
+                 (unsigned long long)s->n_lower, slu_plural(s->n_lower), s->lower,
+                 s->n_lower > 1 ? ", ..." : "");
+    warn_unused(ctx, "--include", s->unused_include, s->unused_include_len);
+    warn_unused(ctx, "--exclude", s->unused_exclude, s->unused_exclude_len);
+}

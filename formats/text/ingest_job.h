@@ -116,7 +116,8 @@ SLU_MUST_USE int slu_ingest_begin_filter(const struct slu_ingest_run *g,
 void slu_ingest_count_noted(struct slu_ingest_run *g, const struct slu_ingest_job *j,
                             size_t n);
 /* Sets the reject of a good record that a filter leaves out or does not fit; then
- * w->why or w->rule says why. Edits its text, which is then w's until the next record. SLU_E_UNSUPPORTED: the record is a text. */
+ * w->why or w->rule says why. Edits its text, which is then w's until the next record.
+ * SLU_E_UNSUPPORTED: the record is a text. */
 SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
                                    struct slu_ingest_worker *w,
                                    const struct slu_record_ref *ref,

@@ -43,8 +43,9 @@ void slu_spans_release(struct slu_spans *s);
 
 /* Sets SLU_TRAINED in those of the n_id ids, made from text[0, n_byte), that belong to a
  * span. span: n_span pairs begin <= end, in any order. A text without ids is only checked.
- * *reject: SLU_REJECT_BAD_SPANS if a span goes beyond the text, SLU_REJECT_CHANGED_TEXT if the tokens are not the text,
- * SLU_REJECT_TRIMMED_SPAN: see above; else SLU_REJECT_NONE. */
+ * *reject: SLU_REJECT_BAD_SPANS if a span goes beyond the text, SLU_REJECT_CHANGED_TEXT
+ * if the tokens are not the text, SLU_REJECT_TRIMMED_SPAN: see above; else
+ * SLU_REJECT_NONE. */
 SLU_MUST_USE int slu_spans_mark(struct slu_spans *s, const struct slu_tokenizer *t,
                                 const char *text, size_t n_byte, uint32_t *id,
                                 size_t n_id, const uint64_t *span, size_t n_span,

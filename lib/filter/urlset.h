@@ -2,10 +2,10 @@
  *
  * A line without a scheme and without a slash is a host: the set has each URL of this
  * host and of the hosts below it (example.org: also www.example.org); ".example.org" and
- * "*.example.org" are the same. Any other line is a URL. Scheme, user, port and fragment do not count, nor the case of a host or a dot
- * at its end; the path, and the query, are compared byte by byte, and an empty path is
- * "/". Lines that begin with "#" and empty lines are left out, white space at both ends
- * too.
+ * "*.example.org" are the same. Any other line is a URL. Scheme, user, port and fragment
+ * do not count, nor the case of a host or a dot at its end; the path, and the query, are
+ * compared byte by byte, and an empty path is "/". Lines that begin with "#" and empty
+ * lines are left out, white space at both ends too.
  *
  * The set keeps hashes, as idset.h says.
  */

@@ -105,9 +105,9 @@ SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
                                   void (*progress)(void *ctx, uint64_t n_tok),
                                   void *ctx, struct slu_err *err);
 /* Instead of slu_permute_read, with cfg.pass and SLU_ORDER_KEEP: slu_permute_next reads
- * r as it goes, and no sorter holds the sequences. The buckets come as they come, what
- * by_bucket says notwithstanding. When it returns SLU_EOF, r has been read to its end
- * and *total is set. The pointers are borrowed until then. */
+ * r as it goes, and no sorter holds the sequences. Buckets come in the input's order,
+ * with by_bucket too. When it returns SLU_EOF, r has been read to its end and *total is
+ * set. The pointers are borrowed until then. */
 void slu_permute_pass(struct slu_permute *p, struct slu_reader *r,
                       struct slu_sum *total,
                       void (*progress)(void *ctx, uint64_t n_tok), void *ctx);

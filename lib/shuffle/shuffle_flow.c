@@ -14,7 +14,8 @@ enum {
 #define LINE_TOK ((UINT64_C(1) << LINE_SHIFT) - 1)
 
 /* line: (low, high) of a place, source << LINE_SHIFT | tokens; source: the counts of
- * one; state: slu_mixer_save; seq: seqrec.h; book: shuffle_books.c; cell: counts and checksum. */
+ * one; state: slu_mixer_save; seq: seqrec.h; book: shuffle_books.c; cell: counts and
+ * checksum. */
 #define ALL_TABLES(cut)                                                                \
     {                                                                                  \
         [LINE] = {"line", SLU_LIST, SLU_CUT_NO, LINE_WORDS, 1},                        \
@@ -258,7 +259,7 @@ static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
         return bucket * n_range + slu_shuffle_range_of(q, bucket, key);
     uint64_t first = (uint64_t)bucket * g->n_period, last = first + g->n_period - 1;
 
-    /* in_group of permute.c rounds: a group's first keys may equal the last ones of the
+    /* slu_permute_in_group rounds: a group's first keys may equal the last ones of the
      * group before. */
     if (group < first || group > last) {
         place = group < first ? 0 : UINT64_MAX;

@@ -7,8 +7,8 @@
  *   count    with an order by score, or a number of tokens without a mix: part I of N
  *            writes, for each sequence, its place in the order, and its tokens; sorted
  *   cut      then: one job finds where bands, tokens and ranges end
- *   scatter  part I reads its stream (again, if it was counted) and writes what it takes, in
- *            the order of permute.h, in R ranges of keys for each bucket
+ *   scatter  part I reads its stream (again, if it was counted) and writes what it
+ *            takes, in the order of permute.h, in R ranges of keys for each bucket
  *   gather   range J of R of that order, as a stream, or as the shards that begin in it
  *   finish   for shards: one job completes the set
  *

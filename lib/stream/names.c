@@ -352,14 +352,14 @@ int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
 int slu_names_put_vocab(struct slu_names *n, struct slu_framer *w, struct slu_err *err)
 {
     const struct slu_frame *f = &n->kept;
-    const struct slu_vocab_table *v;
+    const struct slu_vocab_table *v = &n->vocab;
     struct slu_buf raw = SLU_BUF_INIT;
 
     if (f->stored.data && f->flags & SLU_FLAG_ZSTD)
         return slu_framer_put_packed(w, SLU_VOCB, f->raw_byte, f->stored.data,
                                      f->stored_byte, err);
     int rc = slu_names_read_vocab(n, err);
-    if (rc || !(v = slu_names_vocab(n)))
+    if (rc || !n->vocab.off)
         return rc;
     if (v->packed)
         return slu_framer_put_packed(w, SLU_VOCB, 8 + 9 * v->n + v->off[v->n],

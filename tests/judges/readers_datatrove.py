@@ -11,8 +11,9 @@ import os
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "common"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import sets  # noqa: E402
+from sets import result  # noqa: E402
 
 os.environ.setdefault("LOGURU_LEVEL", "ERROR")
 try:
@@ -23,10 +24,6 @@ try:
 except ImportError as e:
     print("skip readers_datatrove: %s" % e)
     raise SystemExit(0)
-
-
-def result(good, what):
-    sets.result("readers_datatrove", good, what)
 
 
 def folder_dataset(path, i, width=2):
@@ -115,7 +112,7 @@ def check_inputs(found):
             f.write(d, None)
         f.close()
     check_back("TokenizedFile", rng_docs + rng_docs, ["file2.ds", "file4.ds"], 4)
-    vocabulary = os.path.dirname(sets.CORPUS) + "/vocab/gpt2.json"
+    vocabulary = sets.JUDGES + "/vocab/gpt2.json"
     if not os.path.exists(vocabulary):
         print("skip readers_datatrove: DocumentTokenizer: no vocabulary (make judges)")
         return

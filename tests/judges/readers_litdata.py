@@ -35,7 +35,7 @@ def dataset(folder, n, **more):
 
 
 def check_set(folder, name, kind, label=0):
-    want = sets.records(folder)
+    want = sets.sequences(folder)
     folder = shutil.copytree(folder, folder + "_read")  # where it puts raw chunks in place of compressed ones
     good, total = True, 0
     for bucket in sets.buckets(folder):
@@ -53,7 +53,7 @@ def check_set(folder, name, kind, label=0):
 def check_documents(stream):
     """Whole documents: LitData cuts those of a shard, one after the other, into blocks; its writer makes the same bytes."""
     made = sets.shards(stream, "whole", "--documents", "--order", "keep", "--format", "litdata", "--shard-size", "200K")
-    docs, n = [ids for ids, _ in sets.records(made)], 64
+    docs, n = [ids for ids, _ in sets.sequences(made)], 64
     index = json.load(open(made + "/documents/index.json"))["chunks"]
     want, at = [], 0
     for chunk in index:
@@ -98,7 +98,7 @@ def check_ranks(folder, bucket, drop_last):
         seen.update(rows)
     for r in ranks:
         r.join()
-    want = collections.Counter(np.array(ids, np.uint16).tobytes() for ids, _ in sets.records(folder) if len(ids) == n)
+    want = collections.Counter(np.array(ids, np.uint16).tobytes() for ids, _ in sets.sequences(folder) if len(ids) == n)
     lost, total = sum((want - seen).values()), sum(want.values())
     # A batch for each of two workers of two ranks.
     result(not seen - want and (lost < 2 * 2 * 4 if drop_last else not lost),

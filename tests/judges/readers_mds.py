@@ -46,7 +46,7 @@ def same(data, want):
 
 
 def check_set(folder, name, kind):
-    want = sets.records(folder)
+    want = sets.sequences(folder)
     n = 0
     good = True
     for bucket in sets.buckets(folder):
@@ -55,7 +55,7 @@ def check_set(folder, name, kind):
         n += len(data)
     result(good and next(want, None) is None, "%s: every id of %d sequences in %d buckets" % (name, n, len(sets.buckets(folder))))
     merged = dataset(folder)
-    result(len(merged) == n and same(merged, sets.records(folder)), name + ": the merged index")
+    result(len(merged) == n and same(merged, sets.sequences(folder)), name + ": the merged index")
 
 
 def tokens_alone(rows):
@@ -89,7 +89,7 @@ def check_ranks(folder, bucket):
     for r in ranks:
         r.join()
     n = int(bucket[2:])
-    want = collections.Counter(np.array(ids, np.int64).tobytes() for ids, _ in sets.records(folder) if len(ids) == 1 << n)
+    want = collections.Counter(np.array(ids, np.int64).tobytes() for ids, _ in sets.sequences(folder) if len(ids) == 1 << n)
     again = seen - want
     total = sum(want.values())
     # Each worker of each rank gets equally many batches, the last ones filled with samples that come again.
@@ -102,7 +102,7 @@ def check_collated(stream, folder):
     """A plain DataLoader: no collator of ours."""
     packed = sets.run("pack", "-q", "--max-segments", "6", stdin=sets.run("decompose", "-q", "--min", "64", "--max", "1024", stdin=stream))
     sets.shards(packed, folder, "--format", "mds", "--max-segments", "6")
-    want, good, n, padded = sets.records(folder), True, 0, 0
+    want, good, n, padded = sets.sequences(folder), True, 0, 0
     for bucket in sets.buckets(folder):
         loader = torch.utils.data.DataLoader(dataset("%s/%s" % (folder, bucket)), batch_size=4)
         for batch in loader:
@@ -163,7 +163,7 @@ def check_input(folder, docs, compression, encoding, columns, vocab_size=32768):
             row = {"tokens": array.tobytes() if encoding == "bytes" else array, "name": "d%d" % i, "mask": np.ones(i % 5 + 1, np.uint8)}
             writer.write({c: row[c] for c in columns})
     options = ["--vocab-size", str(vocab_size)] + (["--token-bytes", "8"] if encoding == "bytes" else [])
-    got = [ids for ids, _ in sets.records(folder, *options)]
+    got = [ids for ids, _ in sets.sequences(folder, *options)]
     shard_count = len(json.load(open(folder + "/index.json"))["shards"])
     result(got == docs and shard_count > 3, "MDSWriter's %s, %s: %d documents in %d shards" % (encoding, compression, len(docs), shard_count))
     pieces = sets.run("decompose", "-q", "--min", "64", "--max", "2048", "--tail", "drop", *options, folder)

@@ -16,8 +16,9 @@ import tempfile
 import types
 import warnings
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "common"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import sets  # noqa: E402
+from sets import result  # noqa: E402
 
 warnings.simplefilter("ignore")
 
@@ -44,10 +45,6 @@ try:
 except ImportError as e:
     print("skip readers_megatron: %s" % e)
     raise SystemExit(0)
-
-
-def result(good, what):
-    sets.result("readers_megatron", good, what)
 
 
 def prefixes(folder, name):

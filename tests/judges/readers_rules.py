@@ -26,8 +26,9 @@ import tempfile
 import time
 import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "common"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import sets  # noqa: E402
+from sets import result  # noqa: E402
 
 os.environ.setdefault("LOGURU_LEVEL", "ERROR")
 try:
@@ -41,10 +42,6 @@ except ImportError as e:
     raise SystemExit(0)
 
 WORDS = os.environ.get("WORDS", os.path.abspath(os.environ.get("O", "build")) + "/judges/words")
-
-
-def result(good, what):
-    sets.result("readers_rules", good, what)
 
 
 class Ours(word_tokenizers.WordTokenizer):

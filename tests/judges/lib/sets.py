@@ -1,5 +1,10 @@
-"""Shared by the judges of shard formats: sets of real text, and their contents according to sluice."""
+"""Shared by the judges of shard formats: real text, sets of it, their contents according to sluice, and the ids that a
+loader must give.
+"""
+import collections
 import fcntl
+import glob
+import io
 import json
 import os
 import struct
@@ -8,8 +13,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "../../.."))
 BIN = os.path.abspath(os.environ.get("BIN", "build/bin")) + "/" + os.environ.get("PROGRAM_PREFIX", "")
 JUDGES = os.path.abspath(os.environ.get("O", "build")) + "/judges"
+CORPUS = JUDGES + "/corpus"
 NAME = os.path.basename(sys.argv[0]).removesuffix(".py")
 failed = False
 
@@ -38,10 +45,35 @@ def run(*argv, stdin=None):
     return subprocess.run([BIN + argv[0], *argv[1:]], input=stdin, stdout=subprocess.PIPE, check=True).stdout
 
 
+def texts(n_byte):
+    """Records of real text, about n_byte of it, from each of the corpus's files alike; made up where there are none."""
+    files = sorted(glob.glob(CORPUS + "/*.jsonl.zst"))
+    if not files:
+        out = subprocess.run([sys.executable, TOP + "/tests/cli/make_corpus.py", "/dev/stdout", str(n_byte), "3"],
+                             stdout=subprocess.PIPE, check=True).stdout
+        return [json.loads(line)["text"] for line in out.splitlines()]
+    import zstandard
+    found = []
+    for path in files:
+        n = 0
+        with open(path, "rb") as f:
+            for line in io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(f), encoding="utf-8"):
+                found.append(json.loads(line)["text"])
+                n += len(found[-1].encode())
+                if n > n_byte / len(files):
+                    break
+    return found
+
+
+def write_texts(path, found):
+    with open(path, "w") as f:
+        for text in found:
+            f.write(json.dumps({"text": text}) + "\n")
+
+
 def documents(n_tok=700000):
     """A stream of real documents."""
-    corpus = JUDGES + "/corpus/docs-en-0000.jsonl.zst"
-    return run("tokenize", "-q", "--max-tokens", str(n_tok), corpus)
+    return run("tokenize", "-q", "--max-tokens", str(n_tok), CORPUS + "/docs-en-0000.jsonl.zst")
 
 
 def packed(stream, *options):
@@ -55,10 +87,13 @@ def shards(stream, folder, *options):
     return folder
 
 
-def records(folder, *options):
+def records(*argv):
+    return [json.loads(line) for line in run("inspect", "--records", "-q", *argv).splitlines()]
+
+
+def sequences(folder, *options):
     """(ids, lengths of segments) of each sequence, in the order of the shards."""
-    for line in run("inspect", "-q", "--records", *options, folder).splitlines():
-        r = json.loads(line)
+    for r in records(*options, folder):
         yield r["tokens"], [s["length"] for s in r["segments"]]
 
 
@@ -76,3 +111,43 @@ def widened(stream):
             f.write(struct.pack("<%dI" % len(ids), *ids))
         f.flush()
         return packed(None, "--eos-id", str(eos), "--token-bytes", "4", "--vocab-size", "100000", f.name)
+
+
+def make_set(folder, kind, texts_path, label, shard_sequences, options=()):
+    """Documents, pieces, packed tails, shards: a folder. Returns it and its records by bucket."""
+    pieces = run("decompose", "-q", "--min", "64", "--max", "1024", *(["--label-token"] if label else []),
+                 stdin=run("tokenize", "-q", "-t", "bytes", texts_path))
+    run("shuffle", "-q", "--seed", "4", "--format", kind, "-o", folder, "--shard-sequences", str(shard_sequences), *options,
+        stdin=run("pack", "-q", "--length", "256", "--fill", "pad", stdin=pieces))
+    return by_bucket(folder)
+
+
+def by_bucket(folder):
+    buckets = collections.defaultdict(list)
+    extra = len(records(folder)[0]["tokens"]) % 2
+    for r in records(folder):
+        buckets["D_%d" % (len(r["tokens"]) - extra).bit_length().__sub__(1)].append(r)
+    return dict(buckets)
+
+
+def read_by_ranks(dataset, key, ranks=2, workers=2, seed=5):
+    """What 2 ranks with 2 workers each are given, as torch's users do it: DistributedSampler, shuffling, DataLoader."""
+    import torch
+    seen = []
+    for rank in range(ranks):
+        sampler = torch.utils.data.DistributedSampler(dataset, num_replicas=ranks, rank=rank, shuffle=True, seed=seed)
+        loader = torch.utils.data.DataLoader(dataset, batch_size=16, sampler=sampler, num_workers=workers,
+                                             collate_fn=lambda samples: [key(s) for s in samples])
+        seen += [s for batch in loader for s in batch]
+    return seen
+
+
+def once(seen, want, ranks=2):
+    """Every one exactly once; but a sampler that hands each rank as many repeats its first ones where they do not divide."""
+    extra = collections.Counter(seen) - collections.Counter(want)
+    missing = collections.Counter(want) - collections.Counter(seen)
+    return not missing and sum(extra.values()) == -len(want) % ranks
+
+
+def finish():
+    sys.exit(failed)

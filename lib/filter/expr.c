@@ -62,7 +62,8 @@ static int misfit(const struct slu_expr_run *r, const struct slu_expr_node *n,
     const uint32_t column = slu_expr_column(r->e->source, n->at);
     if (n->op == SLU_EXPR_FIELD)
         return slu_fail(r->err, SLU_E_FORMAT, "column %u: \"%.80s\" is %s, and %s",
-                        column, slu_expr_field(r->e, n->number), type_name(t), why);
+                        column, slu_expr_field(r->e, n->number),
+                        t == SLU_VALUE_NULL ? "null or missing" : type_name(t), why);
     return slu_fail(r->err, SLU_E_FORMAT, "column %u: is %s, and %s", column,
                     type_name(t), why);
 }

@@ -542,7 +542,7 @@ int slu_expr_new(struct slu_expr **out, const char *text, struct slu_err *err)
     if (!rc)
         rc = parse_or(&p, &e->root);
     if (!rc && p.token != T_END)
-        rc = expected(&p, "and, or, or the end");
+        rc = expected(&p, "and, or (in small letters), or the end");
     if (!rc)
         rc = must_be_boolean(&p, e->root);
     if (rc) {

@@ -5,7 +5,7 @@
 #include "cuda_private.h"
 
 /* A block writes one chunk of the output, so that the work is even for all runs. It
- * reads the chunk's runs to shared memory, and each thread makes vectors of 16 bytes,
+ * finds the chunk's runs, reads them to shared memory, and each thread makes vectors of 16 bytes,
  * aligned at the output. A vector within one run consists of two aligned loads that are
  * shifted into one; its neighbour needs one of these loads too, and finds it in the
  * cache.
@@ -32,26 +32,6 @@ struct args {
     char *out;              /* address of position 0 */
 };
 
-/* start[c]: the first run that begins in or after chunk c; n_start is the number of
- * chunks plus one. */
-__global__ static void find_starts(args a, unsigned chunk, uint32_t n_start,
-                                   uint32_t *start)
-{
-    uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c >= n_start)
-        return;
-    long long at = a.origin + (long long)c * chunk;
-    uint32_t lo = 0, hi = a.n_run;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if ((long long)a.run_dst[mid] < at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    start[c] = lo;
-}
-
 /* The runs of a chunk: their positions in the chunk, and the source address of position
  * 0. */
 struct runs {
@@ -59,10 +39,10 @@ struct runs {
     unsigned long long from[MOST_RUNS]; /* modulo 2^64 */
 };
 
-/* The last run that begins at or before t; the first run, if none does. */
-__device__ static uint32_t run_at(const runs *r, uint32_t n, unsigned t)
+/* The last run from `lo` on that begins at or before t; lo, if none does. */
+__device__ static uint32_t run_at(const runs *r, uint32_t lo, uint32_t n, unsigned t)
 {
-    uint32_t lo = 0, hi = n - 1;
+    uint32_t hi = n - 1;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
         if (r->begin[mid] <= t)
@@ -189,12 +169,28 @@ __device__ static void load_runs(const args &a, uint32_t first, uint32_t n, runs
     }
 }
 
-template <typename id>
-__global__ static void __launch_bounds__(THREADS) copy(args a, const uint32_t *start)
+/* The first warp finds two runs: the first that begins in or after the chunk, and the
+ * first behind it. */
+__device__ static void find_ends(const args &a, unsigned chunk, uint32_t *ends)
+{
+    if (threadIdx.x < 32) {
+        const unsigned behind = threadIdx.x / 16;
+        const long long at = a.origin + ((long long)blockIdx.x + behind) * chunk;
+        const uint32_t run = slu_cuda_first(
+            a.n_run, [&](uint32_t i) { return (long long)a.run_dst[i] < at; });
+        if (threadIdx.x % 16 == 0)
+            ends[behind] = run;
+    }
+    __syncthreads();
+}
+
+template <typename id> __global__ static void __launch_bounds__(THREADS) copy(args a)
 {
     __shared__ runs r;
+    __shared__ uint32_t ends[2];
     const unsigned per = 16 / sizeof(id), chunk = VECTORS * per;
-    uint32_t first = start[blockIdx.x], last = start[blockIdx.x + 1];
+    find_ends(a, chunk, ends);
+    uint32_t first = ends[0], last = ends[1];
     if (first > 0)
         first--; /* which may extend into the chunk */
     uint32_t n = last - first;
@@ -213,7 +209,7 @@ __global__ static void __launch_bounds__(THREADS) copy(args a, const uint32_t *s
          i++) { /* issues all loads before the first use */
         unsigned t = (i * THREADS + threadIdx.x) * per;
         shift[i] = 16;
-        at[i] = n ? run_at(&r, n, t) : 0;
+        at[i] = n ? run_at(&r, i ? at[i - 1] : 0, n, t) : 0;
         if (!n || t < r.begin[at[i]] || t + per > r.end[at[i]])
             continue;
         const char *p = (const char *)a.pool + (r.from[at[i]] + t) * sizeof(id);
@@ -241,33 +237,20 @@ __global__ static void __launch_bounds__(THREADS) copy(args a, const uint32_t *s
     }
 }
 
-static size_t starts_of(unsigned tok_bytes, size_t n_tok)
-{
-    const size_t per = 16 / tok_bytes, chunk = VECTORS * per;
-    return (n_tok + per - 1 + chunk - 1) / chunk + 1; /* for any lead */
-}
-
-extern "C" size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok)
-{
-    return starts_of(c->tok_bytes, n_tok) * sizeof(uint32_t);
-}
-
 extern "C" int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok,
-                             void *out, void *work, size_t work_byte, void *stream)
+                             void *out, void *stream)
 {
     cudaStream_t s = (cudaStream_t)stream;
     if (n_tok == 0)
         return 0;
     if ((c->tok_bytes != 2 && c->tok_bytes != 4) || c->n_run > UINT32_MAX ||
-        (uintptr_t)out % c->tok_bytes || (uintptr_t)c->pool % c->tok_bytes ||
-        work_byte < slu_copy_cuda_work(c, n_tok))
+        (uintptr_t)out % c->tok_bytes || (uintptr_t)c->pool % c->tok_bytes)
         return (int)cudaErrorInvalidValue;
     unsigned behind = (unsigned)((uintptr_t)out % 16), lead = behind / c->tok_bytes;
     size_t chunk = (size_t)VECTORS * 16 / c->tok_bytes;
     size_t n_chunk = (lead + n_tok + chunk - 1) / chunk;
     if (n_chunk >= INT32_MAX)
         return (int)cudaErrorInvalidValue;
-    uint32_t *start = (uint32_t *)work, n_start = (uint32_t)n_chunk + 1;
     args a = {c->pool,
               (const unsigned long long *)c->src,
               c->len,
@@ -279,13 +262,9 @@ extern "C" int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_
               lead,
               lead + n_tok,
               (char *)out - behind};
-    find_starts<<<n_start / 256 + 1, 256, 0, s>>>(a, (unsigned)chunk, n_start, start);
-    int code = slu_cuda_code(cudaGetLastError());
-    if (code)
-        return code;
     if (c->tok_bytes == 2)
-        copy<uint16_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
+        copy<uint16_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a);
     else
-        copy<uint32_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
+        copy<uint32_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a);
     return slu_cuda_code(cudaGetLastError());
 }

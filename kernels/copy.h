@@ -14,7 +14,7 @@
  *     call itself reads the struct. pool must be readable up to the multiples of 16
  *     bytes around it (in device memory, a whole allocation rounded up to 16 is). out
  *     need only be aligned to an id; an alignment to 16 bytes is best. See sort.h for
- *     stream, work and result.
+ *     stream and result.
  */
 #ifndef SLU_KERNELS_COPY_H
 #define SLU_KERNELS_COPY_H
@@ -42,9 +42,8 @@ void slu_copy_ref(const struct slu_copy *c, uint64_t first_tok, size_t n_tok,
 void slu_copy_cpu(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
                   unsigned n_threads);
 
-size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok);
 int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
-                  void *work, size_t work_byte, void *stream);
+                  void *stream);
 
 #ifdef __cplusplus
 }

@@ -185,30 +185,17 @@ int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
     return SLU_DEVICE_NOT_BUILT;
 }
 
-size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
-{
-    (void)n, (void)n_step, (void)n_interval;
-    return 0;
-}
-
 int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
-                   void *work, size_t work_byte, void *stream)
+                   void *stream)
 {
-    (void)p, (void)run_item, (void)run_dst, (void)work, (void)work_byte, (void)stream;
+    (void)p, (void)run_item, (void)run_dst, (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }
 
-size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok)
-{
-    (void)c, (void)n_tok;
-    return 0;
-}
-
 int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
-                  void *work, size_t work_byte, void *stream)
+                  void *stream)
 {
-    (void)c, (void)first_tok, (void)n_tok, (void)out, (void)work, (void)work_byte,
-        (void)stream;
+    (void)c, (void)first_tok, (void)n_tok, (void)out, (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }
 

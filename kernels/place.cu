@@ -37,26 +37,23 @@ __device__ static const slu_place_step *step_of(const slu_place_step *step,
     return s;
 }
 
-/* Finds the interval of each block's first run for all blocks at once; in the blocks
- * themselves each search would be a wait. */
-__global__ static void find_starts(const slu_place_interval *interval,
-                                   uint32_t n_interval, uint32_t n_start,
-                                   uint32_t *start)
-{
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n_start)
-        start[i] = find(interval, 0, n_interval - 1,
-                        interval[0].first_item + (unsigned long long)i * CHUNK);
-}
-
 __global__ static void __launch_bounds__(THREADS)
     place(const uint32_t *order, size_t n, const slu_place_step *step,
-          const slu_place_interval *interval, const uint32_t *start,
-          uint32_t n_interval, uint32_t *run_item, unsigned long long *run_dst)
+          const slu_place_interval *interval, uint32_t n_interval, uint32_t *run_item,
+          unsigned long long *run_dst)
 {
-    uint32_t lo = start[blockIdx.x];
-    uint32_t hi = blockIdx.x + 1 < gridDim.x ? start[blockIdx.x + 1] : n_interval - 1;
+    __shared__ uint32_t ends[2]; /* intervals of the block's first run and the next's */
     unsigned long long base = interval[0].first_item, end = base + n;
+    if (threadIdx.x < 32) {
+        const unsigned behind = threadIdx.x / 16;
+        const unsigned long long at = base + (blockIdx.x + behind) * (size_t)CHUNK;
+        const uint32_t i = slu_cuda_first(
+            n_interval, [&](uint32_t k) { return interval[k].first_item <= at; });
+        if (threadIdx.x % 16 == 0)
+            ends[behind] = i - 1;
+    }
+    __syncthreads();
+    uint32_t lo = ends[0], hi = ends[1];
     unsigned long long at = base + (unsigned long long)blockIdx.x * CHUNK + threadIdx.x;
     for (unsigned i = 0; i < PER_THREAD && at < end; i++, at += THREADS) {
         lo = find(interval, lo, hi, at); /* because it ascends with at */
@@ -77,31 +74,18 @@ static size_t chunks_of(size_t n)
     return n / CHUNK + (n % CHUNK != 0);
 }
 
-extern "C" size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
-{
-    (void)n_step, (void)n_interval;
-    return chunks_of(n) * sizeof(uint32_t);
-}
-
 extern "C" int slu_place_cuda(const struct slu_place *p, uint32_t *run_item,
-                              uint64_t *run_dst, void *work, size_t work_byte,
-                              void *stream)
+                              uint64_t *run_dst, void *stream)
 {
     cudaStream_t s = (cudaStream_t)stream;
     size_t n_chunk = chunks_of(p->n);
     if (p->n == 0)
         return 0;
-    if (work_byte < n_chunk * sizeof(uint32_t) || p->n > UINT32_MAX ||
-        p->n_interval == 0 || p->n_interval > UINT32_MAX || p->n_step == 0)
+    if (p->n > UINT32_MAX || p->n_interval == 0 || p->n_interval > UINT32_MAX ||
+        p->n_step == 0)
         return (int)cudaErrorInvalidValue;
-    uint32_t *start = (uint32_t *)work, n_interval = (uint32_t)p->n_interval;
-    find_starts<<<(unsigned)(n_chunk / THREADS + 1), THREADS, 0, s>>>(
-        p->interval, n_interval, (uint32_t)n_chunk, start);
-    int code = slu_cuda_code(cudaGetLastError());
-    if (code)
-        return code;
     place<<<(unsigned)n_chunk, THREADS, 0, s>>>(p->order, p->n, p->step, p->interval,
-                                                start, n_interval, run_item,
+                                                (uint32_t)p->n_interval, run_item,
                                                 (unsigned long long *)run_dst);
     return slu_cuda_code(cudaGetLastError());
 }

@@ -100,9 +100,8 @@ void slu_place_cpu(const struct slu_place *p, uint32_t *run_item, uint64_t *run_
 
 /* The call itself reads the struct, which may be on the stack; its pointers are device
  * memory. */
-size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval);
 int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
-                   void *work, size_t work_byte, void *stream);
+                   void *stream);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ extern "C" int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t lon
     uint32_t *key = (uint32_t *)at, *key2 = (uint32_t *)(at + array);
     uint32_t *value2 = (uint32_t *)(at + 2 * array);
     const unsigned threads = 256;
-    size_t blocks = (n + threads * 8 - 1) / (threads * 8);
+    size_t blocks = (n + threads - 1) / threads;
     start<<<(unsigned)(blocks < 65536 ? blocks : 65536), threads, 0, s>>>(len, n, first,
                                                                           key, order);
     e = cudaGetLastError();

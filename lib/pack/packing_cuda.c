@@ -58,8 +58,6 @@ static int open_window(struct slu_pack_cuda *c, struct slu_pack_window *w)
         code = slu_device_alloc(&dev, at(c, END));
     w->dev = dev;
     if (!code)
-        code = slu_device_alloc(&w->work, c->work_byte);
-    if (!code)
         code = slu_device_event_new(&w->filled);
     if (!code)
         code = slu_device_event_new(&w->copied);
@@ -92,8 +90,6 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
     c->a = a;
     c->window_tok = window_tok < a->n_tok ? window_tok : (size_t)a->n_tok;
     c->window_bin = c->window_tok / 512 + 1;
-    struct slu_copy copy = slu_pack_copy(a);
-    c->work_byte = slu_copy_cuda_work(&copy, c->window_tok);
     int code = slu_device_select(ordinal);
     if (!code)
         code = slu_device_stream_new(&c->compute);
@@ -163,21 +159,15 @@ int slu_pack_cuda_place(struct slu_pack_cuda *c)
     const struct slu_pack_arrays *a = c->a;
     struct slu_place p = {c->dev.order, a->n_item,       c->dev.step,
                           a->n_step,    c->dev.interval, a->n_interval};
-    void *work = NULL;
-    size_t n_byte = slu_place_cuda_work(a->n_item, a->n_step, a->n_interval);
     int code = slu_device_select(c->ordinal);
     if (!code)
-        code = slu_device_alloc(&work, n_byte);
-    if (!code)
-        code = slu_place_cuda(&p, c->dev.run_item, c->dev.run_dst, work, n_byte,
-                              c->compute);
+        code = slu_place_cuda(&p, c->dev.run_item, c->dev.run_dst, c->compute);
     if (!code)
         code = slu_device_get(a->run_item, c->dev.run_item,
                               a->n_item * sizeof *a->run_item, c->compute);
     if (!code)
         code = slu_device_get(a->run_dst, c->dev.run_dst,
                               a->n_item * sizeof *a->run_dst, c->compute);
-    slu_device_free(work);
     return code;
 }
 
@@ -228,8 +218,7 @@ int slu_pack_cuda_launch(struct slu_pack_cuda *c)
     if (!code && c->next_tok == 0)
         code = slu_device_event_order(c->pooled, c->compute);
     if (!code)
-        code = slu_copy_cuda(&copy, c->next_tok, w->n_tok, w->dev, w->work,
-                             c->work_byte, c->compute);
+        code = slu_copy_cuda(&copy, c->next_tok, w->n_tok, w->dev, c->compute);
     c->next_tok += w->n_tok;
     if (!code && !c->a->marked)
         code = hash_bins(c, w);
@@ -262,7 +251,6 @@ int slu_pack_cuda_wait(struct slu_pack_cuda *c, const void **tok,
 static void leave_window(struct slu_pack_window *w)
 {
     slu_device_free(w->dev);
-    slu_device_free(w->work);
     slu_device_event_free(w->filled);
     slu_device_event_free(w->copied);
     *w = (struct slu_pack_window){.host = w->host};

@@ -55,15 +55,13 @@ struct slu_pack_cuda {
     struct slu_pack_window {
         /* At the same places in both: ids, hashes, first ids and lengths of bins. */
         char *host, *dev;
-        void *work;   /* of slu_copy_cuda */
         void *filled; /* event: dev is filled */
         void *copied; /* event: host is filled */
         size_t n_tok, n_bin;
     } window[SLU_PACK_WINDOWS];
     size_t window_tok, window_bin; /* the most of each */
-    size_t work_byte;
-    uint64_t next_tok;         /* first id that is in no window yet */
-    uint64_t launched, waited; /* windows */
+    uint64_t next_tok;             /* first id that is in no window yet */
+    uint64_t launched, waited;     /* windows */
 };
 
 /* Reserves memory on device `ordinal`, which slu_device_take chose. *c need not be

@@ -16,8 +16,6 @@ struct placing {
     struct slu_place p;
     uint32_t *run_item;
     uint64_t *run_dst;
-    void *work;
-    size_t work_byte;
     unsigned threads;
 };
 
@@ -121,8 +119,7 @@ static void place_cpu(void *arg)
 static void place_cuda(void *arg)
 {
     struct placing *s = arg;
-    must(slu_place_cuda(&s->p, s->run_item, s->run_dst, s->work, s->work_byte, NULL),
-         "place");
+    must(slu_place_cuda(&s->p, s->run_item, s->run_dst, NULL), "place");
 }
 
 void bench_place(const uint32_t *len, const uint32_t *order)
@@ -140,15 +137,12 @@ void bench_place(const uint32_t *len, const uint32_t *order)
     if (!have_device)
         return;
     struct slu_place *p = &s.p;
-    size_t w = slu_place_cuda_work(n_item, p->n_step, p->n_interval);
     struct placing on = {{device(p->order, n_item * 4), n_item,
                           device(p->step, p->n_step * sizeof *p->step), p->n_step,
                           device(p->interval, p->n_interval * sizeof *p->interval),
                           p->n_interval},
                          device(NULL, n_item * 4),
                          device(NULL, n_item * 8),
-                         device(NULL, w),
-                         w,
                          0};
     row("place", "device", (double)n_item, n_byte, seconds(place_cuda, &on, true),
         gpu_memcpy);
@@ -157,15 +151,14 @@ void bench_place(const uint32_t *len, const uint32_t *order)
     slu_device_free((void *)(uintptr_t)on.p.interval);
     slu_device_free(on.run_item);
     slu_device_free(on.run_dst);
-    slu_device_free(on.work);
 }
 
 /* ---- copy: the first ids of the packing, from items anywhere in the pool ---- */
 
 struct copying {
     struct slu_copy c;
-    void *out, *work;
-    size_t n_tok, work_byte;
+    void *out;
+    size_t n_tok;
     unsigned threads;
 };
 
@@ -178,13 +171,11 @@ static void copy_cpu(void *arg)
 static void copy_cuda(void *arg)
 {
     struct copying *s = arg;
-    must(slu_copy_cuda(&s->c, 0, s->n_tok, s->out, s->work, s->work_byte, NULL),
-         "copy");
+    must(slu_copy_cuda(&s->c, 0, s->n_tok, s->out, NULL), "copy");
 }
 
 static void bench_copy_device(const struct copying *s, size_t n, size_t pool_byte)
 {
-    size_t w = slu_copy_cuda_work(&s->c, s->n_tok);
     struct copying on = *s;
     on.c.pool = device(s->c.pool, pool_byte);
     on.c.src = device(s->c.src, n * 8);
@@ -192,8 +183,6 @@ static void bench_copy_device(const struct copying *s, size_t n, size_t pool_byt
     on.c.run_item = device(s->c.run_item, n * 4);
     on.c.run_dst = device(s->c.run_dst, n * 8);
     on.out = device(NULL, s->n_tok * s->c.tok_bytes);
-    on.work = device(NULL, w);
-    on.work_byte = w;
     row("copy", "device", (double)s->n_tok,
         2.0 * s->c.tok_bytes * (double)s->n_tok + 20.0 * (double)n,
         seconds(copy_cuda, &on, true), gpu_memcpy);
@@ -203,7 +192,6 @@ static void bench_copy_device(const struct copying *s, size_t n, size_t pool_byt
     slu_device_free((void *)(uintptr_t)on.c.run_item);
     slu_device_free((void *)(uintptr_t)on.c.run_dst);
     slu_device_free(on.out);
-    slu_device_free(on.work);
 }
 
 /* Items 0 … n-1 in random order, one after another: what a packing looks like to the

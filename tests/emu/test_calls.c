@@ -81,8 +81,7 @@ static int sort(void)
 static int place(void)
 {
     const struct slu_place p = {on.order, N, on.step, 1, on.interval, 1};
-    return slu_place_cuda(&p, on.run_item, on.run_dst, on.work,
-                          slu_place_cuda_work(N, 1, 1), NULL);
+    return slu_place_cuda(&p, on.run_item, on.run_dst, NULL);
 }
 
 static int copy(void)
@@ -94,8 +93,7 @@ static int copy(void)
                                .run_dst = on.run_dst,
                                .n_run = N,
                                .tok_bytes = 2};
-    return slu_copy_cuda(&g, 0, N * LEN, on.out, on.work,
-                         slu_copy_cuda_work(&g, N * LEN), NULL);
+    return slu_copy_cuda(&g, 0, N * LEN, on.out, NULL);
 }
 
 static int scan(void)
@@ -155,9 +153,7 @@ static double placed_by(uint32_t depth)
     void *intervals = put(&interval, sizeof interval);
     const struct slu_place p = {on.order, n, steps, depth, intervals, 1};
     uint64_t before = emu_count.lane_ins;
-    assert_int_equal(slu_place_cuda(&p, on.run_item, on.run_dst, on.work,
-                                    slu_place_cuda_work(n, depth, 1), NULL),
-                     0);
+    assert_int_equal(slu_place_cuda(&p, on.run_item, on.run_dst, NULL), 0);
     slu_device_free(steps);
     slu_device_free(intervals);
     return (double)(emu_count.lane_ins - before) / n;

@@ -73,12 +73,6 @@ int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
                       stream);
 }
 
-size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
-{
-    (void)n_step, (void)n_interval;
-    return n / 1024 * 4 + 4;
-}
-
 static void run_place(struct op *o)
 {
     struct slu_place p = o->place.p;
@@ -93,19 +87,12 @@ static void run_place(struct op *o)
 }
 
 int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
-                   void *work, size_t work_byte, void *stream)
+                   void *stream)
 {
     struct op o = {.run = run_place, .place = {*p, run_item, run_dst}};
     if (p->n == 0)
         return 0;
-    return fake_queue(o, work, work_byte,
-                      slu_place_cuda_work(p->n, p->n_step, p->n_interval), stream);
-}
-
-size_t slu_copy_cuda_work(const struct slu_copy *c, size_t n_tok)
-{
-    (void)c;
-    return n_tok / 1024 * 4 + 8;
+    return fake_queue(o, NULL, 0, 0, stream);
 }
 
 static void run_copy(struct op *o)
@@ -128,12 +115,12 @@ static void run_copy(struct op *o)
 }
 
 int slu_copy_cuda(const struct slu_copy *c, uint64_t first_tok, size_t n_tok, void *out,
-                  void *work, size_t work_byte, void *stream)
+                  void *stream)
 {
     struct op o = {.run = run_copy, .copy = {*c, first_tok, n_tok, out}};
     if (n_tok == 0)
         return 0;
-    return fake_queue(o, work, work_byte, slu_copy_cuda_work(c, n_tok), stream);
+    return fake_queue(o, NULL, 0, 0, stream);
 }
 
 static void run_hash(struct op *o)

@@ -29,16 +29,14 @@ static bool place_cuda_case(const struct packing *p, uint32_t *item, uint64_t *d
                             size_t before)
 {
     size_t n = before + p->n;
-    size_t w = slu_place_cuda_work(p->n, p->n_step, p->n_interval);
     uint32_t *dorder = to_device(p->order, p->n * sizeof *p->order);
     struct slu_place_step *ds = to_device(p->step, p->n_step * sizeof *p->step);
     struct slu_place_interval *dv =
         to_device(p->interval, p->n_interval * sizeof *p->interval);
     uint32_t *di = to_device(item, n * sizeof *item);
     uint64_t *dd = to_device(dst, n * sizeof *dst);
-    void *dw = to_device(NULL, w);
     struct slu_place on = {dorder, p->n, ds, p->n_step, dv, p->n_interval};
-    bool good = device_said(slu_place_cuda(&on, di, dd, dw, w, NULL), "place") &&
+    bool good = device_said(slu_place_cuda(&on, di, dd, NULL), "place") &&
                 from_device(item, di, n * sizeof *item) &&
                 from_device(dst, dd, n * sizeof *dst);
     slu_device_free(dorder);
@@ -46,7 +44,6 @@ static bool place_cuda_case(const struct packing *p, uint32_t *item, uint64_t *d
     slu_device_free(dv);
     slu_device_free(di);
     slu_device_free(dd);
-    slu_device_free(dw);
     return good;
 }
 
@@ -169,7 +166,7 @@ void test_place(void)
     slu_place_ref(&empty, NULL, NULL);
     slu_place_cpu(&empty, NULL, NULL, 2);
     if (have_device)
-        none = slu_place_cuda(&empty, NULL, NULL, NULL, 0, NULL) == 0;
+        none = slu_place_cuda(&empty, NULL, NULL, NULL) == 0;
     result(random, "place: random plans");
     result(large, "place: more than 2^16 items, by several threads");
     result(deep, "place: thousands of steps, bins of many items");

@@ -268,7 +268,7 @@ static int count(struct slu_pack_mem *m, struct slu_pack_range *range,
         range->longest = len[i] > range->longest ? len[i] : range->longest;
     if (range->n_item < range->longest / 16)
         return count_few(len, range->n_item, row, n_row, err);
-    int rc = slu_lengths_new(&l, m->cfg.device, NULL, err);
+    int rc = slu_lengths_new(&l, NULL, NULL, err);
     for (size_t i = 0, n; i < range->n_item && !rc; i += n) {
         n = range->n_item - i < 4096 ? range->n_item - i : 4096;
         for (size_t j = 0; j < n; j++)
@@ -357,14 +357,13 @@ static int append_chunks(struct slu_pack_mem *m, uint64_t n_tok, uint64_t first_
 static int plan_all(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
-    const struct slu_device *d = p->cfg.device;
     int rc = SLU_OK;
     for (size_t i = 0; i < p->n_lane && !rc; i++) {
         struct slu_pack_lane *s = &p->lane[i];
         struct slu_length_count *row = NULL;
         size_t n_row = 0;
         if (!p->cuts) {
-            slu_pack_timing(p, "histogram", d ? d->name : NULL);
+            slu_pack_timing(p, "histogram", NULL);
             rc = p->related ? slu_pack_related_rows(p, i, &row, &n_row, err)
                             : count(m, &m->range[i], &row, &n_row, err);
         }

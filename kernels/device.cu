@@ -78,7 +78,15 @@ extern "C" void slu_device_host_free(void *p)
 
 extern "C" int slu_device_host_lock(void *p, size_t n_byte)
 {
-    return slu_cuda_code(cudaHostRegister(p, n_byte, cudaHostRegisterDefault));
+    return slu_cuda_code(cudaHostRegister(p, n_byte, cudaHostRegisterMapped));
+}
+
+extern "C" int slu_device_host_shown(const void **shown, void *p)
+{
+    void *d = nullptr;
+    int code = slu_cuda_code(cudaHostGetDevicePointer(&d, p, 0));
+    *shown = d;
+    return code;
 }
 
 extern "C" void slu_device_host_unlock(void *p)

@@ -42,6 +42,9 @@ int slu_device_host_alloc(void **p, size_t n_byte);
 void slu_device_host_free(void *p);
 /* Locks pages of ordinary memory until slu_device_host_unlock, for the same. */
 int slu_device_host_lock(void *p, size_t n_byte);
+/* The address at which kernels can read locked memory, over the bus. p is the address
+ * that was locked. */
+int slu_device_host_shown(const void **shown, void *p);
 void slu_device_host_unlock(void *p);
 
 /* ---- copies, in order with what else is on the stream ---- */

@@ -86,6 +86,13 @@ int slu_device_host_lock(void *p, size_t n_byte)
     return SLU_DEVICE_NOT_BUILT;
 }
 
+int slu_device_host_shown(const void **shown, void *p)
+{
+    (void)p;
+    *shown = NULL;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
 void slu_device_host_unlock(void *p)
 {
     (void)p;

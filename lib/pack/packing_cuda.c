@@ -16,7 +16,8 @@ static size_t at(const struct slu_pack_cuda *c, unsigned what)
     return what ? ids + of_bin[what] * c->window_bin : 0;
 }
 
-/* Allocates the arrays that every path needs, without the sort's workspace. */
+/* Allocates the arrays that every path needs, without the pool and the sort's workspace.
+ */
 static int alloc_arrays(struct slu_pack_cuda *c)
 {
     const struct slu_pack_arrays *a = c->a;
@@ -29,8 +30,6 @@ static int alloc_arrays(struct slu_pack_cuda *c)
         {&c->dev.src, a->n_item, sizeof *c->dev.src},
         {&c->dev.run_item, a->n_item, sizeof *c->dev.run_item},
         {&c->dev.run_dst, a->n_item, sizeof *c->dev.run_dst},
-        /* copy.h: readable up to a multiple of 16 bytes */
-        {&c->dev.pool, a->n_pool_tok + 8, a->tok_bytes},
         {&c->dev.order, placed ? 0 : a->n_item, sizeof *c->dev.order},
         {&c->dev.step, a->n_step, sizeof *c->dev.step},
         {&c->dev.interval, placed ? 0 : a->n_interval, sizeof *c->dev.interval},
@@ -42,10 +41,6 @@ static int alloc_arrays(struct slu_pack_cuda *c)
             code = slu_device_alloc(&p, want[i].n * want[i].size);
             memcpy(want[i].p, &p, sizeof p);
         }
-    size_t pool_byte = a->n_pool_tok * a->tok_bytes;
-    if (!code) /* slu_copy_cuda reads beyond the pool, but does not use these ids */
-        code = slu_device_zero((char *)c->dev.pool + pool_byte,
-                               (size_t)8 * a->tok_bytes, c->compute);
     return code;
 }
 
@@ -64,22 +59,42 @@ static int open_window(struct slu_pack_cuda *c, struct slu_pack_window *w)
     return code;
 }
 
-/* Starts the copy of the pool, all of it, from where it is. */
+/* Returns the workspace that suffices for each range. */
+static size_t sort_work(const struct slu_pack_arrays *a)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < a->n_range; i++) {
+        size_t n = slu_sort_lengths_cuda_work(a->range[i].n_item, a->range[i].longest);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Locks the pool's pages. If the device has room for the pool, beside what is allocated
+ * later and a part that drivers take, starts to copy it; else kernels read it where it
+ * is. */
 static int put_pool(struct slu_pack_cuda *c)
 {
     const struct slu_pack_arrays *a = c->a;
-    size_t n_byte = a->n_pool_tok * a->tok_bytes;
-    void *pool = (void *)(uintptr_t)a->pool;
-    int code = slu_device_event_new(&c->pooled);
-    if (!code && n_byte)
-        code = slu_device_host_lock(pool, n_byte);
-    if (!code && n_byte)
-        c->locked = pool;
+    void *pool = (void *)(uintptr_t)a->pool, *to = NULL;
+    /* copy.h: readable up to a multiple of 16 bytes */
+    size_t n_byte = (a->n_pool_tok * a->tok_bytes + 15) / 16 * 16, room, total;
+    int code = slu_device_memory(&room, &total);
     if (!code)
-        code = slu_device_put(c->dev.pool, pool, n_byte, c->copy);
+        code = slu_device_event_new(&c->pooled);
+    if (code || !n_byte)
+        return code;
+    code = slu_device_host_lock(pool, n_byte);
+    if (code)
+        return code;
+    c->locked = pool;
+    if (n_byte + sort_work(a) > room - room / 32)
+        return slu_device_host_shown(&c->pool, pool);
+    code = slu_device_alloc(&to, n_byte);
+    c->pool = c->dev.pool = to;
     if (!code)
-        code = slu_device_event_record(c->pooled, c->copy);
-    return code;
+        code = slu_device_put(to, pool, n_byte, c->copy);
+    return code ? code : slu_device_event_record(c->pooled, c->copy);
 }
 
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
@@ -115,17 +130,6 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
         code = slu_device_put(c->dev.run_dst, a->run_dst,
                               a->n_item * sizeof *a->run_dst, c->compute);
     return code;
-}
-
-/* Returns the workspace that suffices for each range. */
-static size_t sort_work(const struct slu_pack_arrays *a)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < a->n_range; i++) {
-        size_t n = slu_sort_lengths_cuda_work(a->range[i].n_item, a->range[i].longest);
-        most = n > most ? n : most;
-    }
-    return most;
 }
 
 int slu_pack_cuda_sort(struct slu_pack_cuda *c)
@@ -206,7 +210,7 @@ static int hash_bins(struct slu_pack_cuda *c, struct slu_pack_window *w)
 int slu_pack_cuda_launch(struct slu_pack_cuda *c)
 {
     struct slu_pack_window *w = &c->window[c->launched++ % SLU_PACK_WINDOWS];
-    struct slu_copy copy = {.pool = c->dev.pool,
+    struct slu_copy copy = {.pool = c->pool,
                             .src = c->dev.src,
                             .len = c->dev.len,
                             .run_item = c->dev.run_item,
@@ -215,7 +219,7 @@ int slu_pack_cuda_launch(struct slu_pack_cuda *c)
                             .pad = c->a->pad,
                             .tok_bytes = c->a->tok_bytes};
     int code = slu_device_select(c->ordinal);
-    if (!code && c->next_tok == 0)
+    if (!code && c->next_tok == 0 && c->dev.pool)
         code = slu_device_event_order(c->pooled, c->compute);
     if (!code)
         code = slu_copy_cuda(&copy, c->next_tok, w->n_tok, w->dev, c->compute);

@@ -19,7 +19,9 @@
  * SLU_PACK_WINDOWS - 1 at a time.
  *
  * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; the
- * pool; the windows. Lack of device memory is an error like any other. The page-locked
+ * windows; and the pool, if there is room. Without room the pool stays on the host, and
+ * windows are filled from there: each id crosses the bus once, one way or the other.
+ * Lack of device memory for the rest is an error like any other. The page-locked
  * memory of windows must be counted by the caller: SLU_PACK_WINDOWS times window_tok
  * ids, and an eighth of an id. The pool's pages are locked where they are, until leave.
  *
@@ -45,10 +47,11 @@ struct slu_pack_cuda {
     struct {                         /* the arrays on the device */
         uint32_t *len, *order, *run_item;
         uint64_t *src, *run_dst;
-        void *pool;
+        void *pool; /* NULL: it stays on the host */
         struct slu_place_step *step;
         struct slu_place_interval *interval;
     } dev;
+    const void *pool;     /* where kernels read it: dev.pool, or the host's */
     void *compute, *copy; /* streams */
     void *locked;         /* the pool on the host, if its pages are locked */
     void *pooled;         /* event: the pool is on the device */

@@ -439,8 +439,8 @@ cudaError_t cudaHostAlloc(void **p, size_t n_byte, unsigned flags)
 {
     lock();
     *p = malloc(n_byte);
-    return answer(*p && emu_pin(*p, n_byte, false) ? cudaSuccess
-                                                   : cudaErrorMemoryAllocation);
+    return answer(*p && emu_pin(*p, n_byte, false, false) ? cudaSuccess
+                                                          : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaFreeHost(void *p)
@@ -455,7 +455,16 @@ cudaError_t cudaFreeHost(void *p)
 cudaError_t cudaHostRegister(void *p, size_t n_byte, unsigned flags)
 {
     lock();
-    return answer(emu_pin(p, n_byte, true) ? cudaSuccess : cudaErrorInvalidValue);
+    return answer(emu_pin(p, n_byte, true, flags & cudaHostRegisterMapped)
+                      ? cudaSuccess
+                      : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *p, unsigned flags)
+{
+    lock();
+    *device = p;
+    return answer(emu_is_shown(p) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaHostUnregister(void *p)

@@ -223,6 +223,7 @@ struct emu_counts {
      * would hold their bytes. */
     uint64_t sectors, needed;
     uint64_t atomics; /* of lanes, in global memory */
+    uint64_t bus;     /* bytes that kernels read from the host, see emu_access */
 };
 extern struct emu_counts emu_count;
 
@@ -294,8 +295,10 @@ bool emu_host_write(const void *p, size_t n_byte, const char *what);
 bool emu_host_read(const void *p, size_t n_byte, const char *what);
 bool emu_device_copy(const void *to, const void *from, size_t n_byte);
 
-/* Page-locked memory of the host; own: of the program, which locks and unlocks it. */
-bool emu_pin(const void *p, size_t n_byte, bool own);
+/* Page-locked memory of the host; own: of the program, which locks and unlocks it;
+ * shown: kernels may read it. */
+bool emu_pin(const void *p, size_t n_byte, bool own, bool shown);
+bool emu_is_shown(const void *p);
 bool emu_unpin(const void *p, bool own);
 bool emu_is_pinned(const void *p);
 
@@ -303,7 +306,8 @@ struct emu_shadow;
 /* For n_unit units at least; for how many, then. */
 struct emu_shadow *emu_shadow_new(size_t *n_unit);
 void emu_shadow_free(struct emu_shadow *s, size_t n_unit);
-/* ld, st and atom. */
+/* ld, st and atom. Of the host's memory, sectors are counted as if a cache of 128 KiB
+ * were between. */
 void emu_access(struct emu_warp *w, const struct emu_ins *i, uint32_t set);
 
 /* ---- cudart.c ---- */

@@ -240,24 +240,36 @@ bool emu_device_copy(const void *to, const void *from, size_t n_byte)
 static struct pinned {
     const char *p;
     size_t n_byte;
-    bool own; /* the program's, and not the runtime's */
+    bool own;   /* the program's, and not the runtime's */
+    bool shown; /* to kernels */
 } pinned[1024];
 static unsigned n_pinned;
 
-bool emu_is_pinned(const void *p)
+static const struct pinned *pinned_of(const void *p)
 {
     for (unsigned k = 0; k < n_pinned; k++)
         if ((const char *)p >= pinned[k].p &&
             (const char *)p < pinned[k].p + pinned[k].n_byte)
-            return true;
-    return false;
+            return &pinned[k];
+    return NULL;
 }
 
-bool emu_pin(const void *p, size_t n_byte, bool own)
+bool emu_is_pinned(const void *p)
+{
+    return pinned_of(p) != NULL;
+}
+
+bool emu_is_shown(const void *p)
+{
+    const struct pinned *at = pinned_of(p);
+    return at && at->shown;
+}
+
+bool emu_pin(const void *p, size_t n_byte, bool own, bool shown)
 {
     if (emu_is_pinned(p) || n_pinned == sizeof pinned / sizeof *pinned)
         return false;
-    pinned[n_pinned++] = (struct pinned){p, n_byte, own};
+    pinned[n_pinned++] = (struct pinned){p, n_byte, own, shown};
     return true;
 }
 
@@ -308,6 +320,21 @@ static void check(const struct request *r, bool *written, struct emu_shadow *sha
                    emu_where(r->i));
 }
 
+static void count_bus(uint64_t at)
+{
+    enum { SECTOR = 32, SECTORS = (128 << 10) / SECTOR };
+    static struct {
+        uint64_t sector;
+        uint32_t launch;
+    } cache[SECTORS];
+    const uint64_t sector = at / SECTOR, k = sector % SECTORS;
+    if (cache[k].sector == sector && cache[k].launch == emu_launch_number)
+        return;
+    cache[k].sector = sector;
+    cache[k].launch = emu_launch_number;
+    emu_count.bus += SECTOR;
+}
+
 /* Where the bytes of one lane are; NULL: it may not, and that was reported. */
 static uint8_t *reach(const struct emu_warp *w, uint32_t lane, const struct request *r,
                       uint64_t at)
@@ -330,6 +357,12 @@ static uint8_t *reach(const struct emu_warp *w, uint32_t lane, const struct requ
         return b->shared + at;
     }
     struct area *a = area_of((const void *)(uintptr_t)at);
+    const struct pinned *h = a ? NULL : pinned_of((const void *)(uintptr_t)at);
+    if (h && h->shown && !r->writes &&
+        r->n_byte <= h->n_byte - (at - (uintptr_t)h->p)) {
+        count_bus(at);
+        return (uint8_t *)(uintptr_t)at;
+    }
     if (!a || r->n_byte > a->n_byte - (at - (uintptr_t)a->p)) {
         emu_report(EMU_MEMORY, "global %s %s: %s", kind_of(r->i),
                    a ? "past the end" : "of what is not allocated", emu_where(r->i));

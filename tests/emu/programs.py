@@ -93,6 +93,20 @@ def jobs():
         yield ["inspect", "--histogram"] + inputs
 
 
+def larger_than_device():
+    """Ids that the device has no room for are read over the bus, each once; no copy brings them there."""
+    for method in ("bfd", "concat"):
+        args = ["pack", "-M", "32M", "--length", "512", "--method", method, "--eos-id", "0", "--token-bytes", "2"] + 8 * ["a.npy"]
+        n_tok = 8 * os.path.getsize("a.npy") // 2
+        want = run(args + ["--device", "cpu"])
+        got = run(args + ["--device", "cuda"], SLU_EMU_MIB="3", SLU_EMU_TRACE="trace")
+        with open("trace") as f:
+            up = [0] + [int(line.split()[1]) for line in f if line.startswith("up ")]
+        report(got[:3] == want[:3] and want[0] == 0 and max(up) < 2 * n_tok <= sum(up) < 2.6 * n_tok,
+               "%s: the pool stays on the host" % " ".join(args), "status %d: %s; %d bytes up, at most %d at once, %d ids" % (
+                   got[0], got[2][-500:], sum(up), max(up), n_tok))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sluice-emu.", dir=os.environ.get("TMPDIR", "/var/tmp")) as folder:
         os.chdir(folder)
@@ -114,6 +128,7 @@ def main():
         report(up == 4 * n and blocks == ["2"], "lengths cross once, of four bytes, for all multiprocessors",
                "%d bytes for %d lengths; launches of %s blocks" % (up, n, blocks))
         check(["pack", "--length", "512", "c.tks"], "3")  # windows of the output, or no room at all
+        larger_than_device()
         os.chdir("/")
 
 

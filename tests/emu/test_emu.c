@@ -259,11 +259,42 @@ static void test_host(void **state)
     assert_false(emu_free(a));
     assert_int_equal(emu_found(EMU_MEMORY), 4);
     char locked[64];
-    assert_true(emu_pin(locked, 32, true) && !emu_pin(locked + 31, 1, true));
+    assert_true(emu_pin(locked, 32, true, false) &&
+                !emu_pin(locked + 31, 1, true, false));
     assert_true(emu_is_pinned(locked + 31) && !emu_is_pinned(locked + 32));
     assert_false(emu_unpin(locked, false)); /* cudaFreeHost of it */
     assert_int_equal(emu_found(EMU_MEMORY), 5);
     assert_true(emu_unpin(locked, true) && !emu_is_pinned(locked));
+    emu_forget(false);
+}
+
+/* Kernels read locked memory of the host if it is shown to them, and never write it. */
+static void test_bus(void **state)
+{
+    static const struct {
+        const char *access;
+        bool shown;
+        uint64_t found, bus;
+    } CASE[] = {{"ld.global.u32 %r8, [%rd0];", true, 0, 128},
+                {"ld.global.u32 %r8, [%rd0]; ld.global.u32 %r8, [%rd0];", true, 0, 128},
+                {"ld.global.u32 %r8, [%rd0+4];", true, 1, 128},
+                {"ld.global.u32 %r8, [%rd0];", false, 32, 0},
+                {"st.global.u32 [%rd0], %r9;", true, 32, 0}};
+    _Alignas(32) static uint8_t host[128];
+    (void)state;
+    for (size_t k = 0; k < sizeof CASE / sizeof *CASE; k++) {
+        char text[2000];
+        uint64_t before = emu_count.bus;
+        snprintf(text, sizeof text, "%s%s%s%s", BEGIN,
+                 "mul.wide.u32 %rd0, %r9, 4; add.s64 %rd0, %rd0, %rd9;\n",
+                 CASE[k].access, "ret; }");
+        emu_forget(true);
+        assert_true(emu_pin(host, sizeof host, true, CASE[k].shown));
+        assert_true(launch(text, 1, 32, host, NULL));
+        assert_int_equal(emu_found(EMU_MEMORY), CASE[k].found);
+        assert_int_equal(emu_count.bus - before, CASE[k].bus);
+        assert_true(emu_unpin(host, true));
+    }
     emu_forget(false);
 }
 
@@ -305,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_lanes),  cmocka_unit_test(test_branches),
         cmocka_unit_test(test_launch), cmocka_unit_test(test_faults),
         cmocka_unit_test(test_host),   cmocka_unit_test(test_sectors),
+        cmocka_unit_test(test_bus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

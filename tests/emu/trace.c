@@ -38,6 +38,8 @@ void emu_trace_launch(const struct emu_launch *l, const struct emu_counts *befor
 {
     const struct emu_counts *c = &emu_count;
     sum.launches++;
+    if (c->bus > before->bus)
+        emu_trace_copy(EMU_UP, c->bus - before->bus, true);
     if (trace)
         fprintf(trace,
                 "launch %s %" PRIu64 " blocks %" PRIu64 " lanes %" PRIu64

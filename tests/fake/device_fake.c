@@ -4,7 +4,8 @@
  *
  * The fake is as unforgiving as a device can be:
  *   - device memory can't be read or written through the pointers that programs have:
- *     each points to a mapping without access, of pages that the fake maps a second time
+ *     each points to a mapping without access, of pages that the fake maps a second time;
+ *     and kernels see locked memory of the host at another address
  *   - an operation on a stream is done when somebody waits for the stream, so a missing
  *     wait shows as old data
  *   - a copy or kernel that uses memory after its end, freed memory, or memory of the
@@ -39,6 +40,8 @@
 #define CODE_INVALID   1
 #define CODE_NO_DEVICE 100
 #define CODE_LOST      700
+/* Added to the address of locked memory, where kernels see it. */
+#define SHOWN ((uintptr_t)1 << 62)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -158,6 +161,10 @@ void *fake_real(const void *p, size_t n_byte, const char *what)
     struct block *b = block_of(device_block, p);
     if (n_byte == 0)
         return NULL;
+    if (!b && (uintptr_t)p > SHOWN) {
+        p = (const void *)((uintptr_t)p - SHOWN);
+        b = block_of(host_block, p);
+    }
     if (!b)
         misuse("%s: %p is no memory of the device", what, p);
     size_t at = (size_t)((const char *)p - b->shown);
@@ -431,6 +438,17 @@ int slu_device_host_lock(void *p, size_t n_byte)
         *b = (struct block){host_block, p, p, n_byte, 0, true};
         host_block = b;
     }
+    return leave(code);
+}
+
+int slu_device_host_shown(const void **shown, void *p)
+{
+    enter();
+    int code = call(false, NULL);
+    const struct block *b = block_of(host_block, p);
+    if (!code && (!b || !b->lent || b->shown != p))
+        misuse("shown: %p is not locked", p);
+    *shown = code ? NULL : (const void *)((uintptr_t)p + SHOWN);
     return leave(code);
 }
 

@@ -272,7 +272,7 @@ static bool knows_much(const struct words *w, int i, size_t enough_byte)
 
 bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
 {
-    enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 2 << 20, FAR_BYTE = 1 << 19 };
+    enum { WINDOW = 16384, FEW = 16, WIDE_BYTE = 2 << 20, FAR_BYTE = 1 << 19 };
     const bool is_kept = w->n_piece / WORD_PERIOD % 16 == 0;
 
     w->n_piece += (uint32_t)k;
@@ -286,7 +286,7 @@ bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
         w->hopeless = 0;
         for (unsigned i = 0; i < WORD_SHORT + 2; i++) {
             bool is = is_mostly_new && judges[i > WORD_SHORT] && w->look_of[i] >= FEW &&
-                      w->new_of[i] > w->look_of[i] - w->look_of[i] / 16;
+                      w->new_of[i] >= w->look_of[i] - w->look_of[i] / 128;
             w->hopeless |= (uint32_t)is << i;
             w->look_of[i] = w->new_of[i] = 0;
         }

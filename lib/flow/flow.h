@@ -242,6 +242,9 @@ SLU_MUST_USE int slu_flow_note(struct slu_flow *f, const void *p, size_t n,
  * tape, or the stream again. */
 SLU_MUST_USE int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops,
                                void *ctx, struct slu_err *err);
+/* In one process: finishes the reading once more, after hashes that came late
+ * (slu_reader_late). */
+SLU_MUST_USE int slu_flow_read_late(struct slu_flow *f, struct slu_err *err);
 const struct slu_sum *slu_flow_sum(const struct slu_flow *f);
 
 #endif

@@ -102,6 +102,11 @@ int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops, void *ctx,
     return rc;
 }
 
+int slu_flow_read_late(struct slu_flow *f, struct slu_err *err)
+{
+    return slu_reader_finish(f->cfg->reader, &f->report->in, err);
+}
+
 const struct slu_sum *slu_flow_sum(const struct slu_flow *f)
 {
     return &f->report->in;

@@ -215,6 +215,8 @@ static int plan(void *ctx, struct slu_flow *f, struct slu_err *err)
 
     if (slu_flow_here(f)) {
         rc = slu_packing_plan(q->packing, err);
+        if (!rc && q->cfg.reader)
+            rc = slu_flow_read_late(f, err);
         if (rc || q->packing->ext)
             return rc;
         /* all items are in memory, or only a plan was requested */

@@ -306,14 +306,20 @@ uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
 }
 
 int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
-                    const struct slu_run *run, size_t n_run, uint64_t held,
+                    const struct slu_run *run, size_t n_run, uint64_t held, bool late,
                     uint64_t *pieces, struct slu_err *err)
 {
     int rc = SLU_OK;
     if (held == SLU_NOT_HELD) /* try again: threads may have run ahead of the budget */
         held = slu_packing_hold(p, b, run, n_run);
     for (size_t i = 0; i < n_run && !rc; i++) {
+        size_t item = p->mem && !p->ext ? p->mem->n_item : 0;
         rc = add_run(p, b, &run[i], i, held, pieces, err);
+        if (late && !rc && !p->ext)
+            slu_pack_late_add(p->mem, held, run[i].seg.len_tok, item);
+        else if (late && !rc) /* the pool is gone */
+            slu_reader_late(p->cfg.reader, &run[i].seg,
+                            slu_batch_hash(b, run[i].tok_off, run[i].seg.len_tok));
         if (held != SLU_NOT_HELD)
             held += run[i].seg.len_tok;
     }

@@ -32,6 +32,7 @@
 #include "lib/pack/planfile.h"
 #include "lib/stream/batch.h"
 #include "lib/stream/lengths.h"
+#include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS
 
@@ -55,6 +56,7 @@ struct slu_packing_cfg {
     const char *tmpdir; /* borrowed */
     unsigned n_threads;
     struct slu_device *device; /* borrowed; NULL: the CPU */
+    struct slu_reader *reader; /* gets hashes that come late; NULL: none do */
     /* Called when a timing begins: histogram, plan, sort, place or write, and its
      * device; may be NULL. Strings are static, except the device's name. */
     void (*timing)(void *ctx, const char *name, const char *device);
@@ -82,13 +84,18 @@ SLU_MUST_USE int slu_packing_new(struct slu_packing **p,
 #define SLU_NOT_HELD UINT64_MAX
 uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
                           const struct slu_run *run, size_t n_run);
+/* Whether cfg.reader gets the hashes of sequences whose tokens are held, by plan at the
+ * latest: a device hashes them. Each must be a run that is the only one of its sequence,
+ * of at most SLU_FRAME_TOKENS. Any thread. */
+bool slu_packing_hashes(const struct slu_packing *p);
 /* Adds n_run runs of b (decompose.h) as items, and copies those that are not held.
- * held: the result of slu_packing_hold for the same runs, or SLU_NOT_HELD. A run longer
- * than a bin is cut into pieces of a bin's length, or at the ends of chunks (concat).
- * Adds the number of pieces to *pieces. A run without tokens is no item. */
+ * held: the result of slu_packing_hold for the same runs, or SLU_NOT_HELD. late: the runs
+ * are sequences whose hashes cfg.reader still needs. A run longer than a bin is cut into
+ * pieces of a bin's length, or at the ends of chunks (concat). Adds the number of pieces
+ * to *pieces. A run without tokens is no item. */
 SLU_MUST_USE int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
                                  const struct slu_run *run, size_t n_run, uint64_t held,
-                                 uint64_t *pieces, struct slu_err *err);
+                                 bool late, uint64_t *pieces, struct slu_err *err);
 /* With cfg.related, call before each add. key: SLU_RELATED_KEYS for each of its runs;
  * borrowed until add returns. If the items do not fit memory, add is SLU_E_LIMIT. */
 void slu_packing_relate(struct slu_packing *p, const uint32_t *key);

@@ -32,6 +32,9 @@ static int alloc_arrays(struct slu_pack_cuda *c)
         {&c->dev.run_dst, a->n_item, sizeof *c->dev.run_dst},
         {&c->dev.order, placed ? 0 : a->n_item, sizeof *c->dev.order},
         {&c->dev.step, a->n_step, sizeof *c->dev.step},
+        {&c->dev.seq_first, a->n_seq, sizeof *c->dev.seq_first},
+        {&c->dev.seq_len, a->n_seq, sizeof *c->dev.seq_len},
+        {&c->dev.seq_hash, a->n_seq, sizeof *a->seq_hash},
         {&c->dev.interval, placed ? 0 : a->n_interval, sizeof *c->dev.interval},
     };
     int code = 0;
@@ -97,6 +100,45 @@ static int put_pool(struct slu_pack_cuda *c)
     return code ? code : slu_device_event_record(c->pooled, c->copy);
 }
 
+/* Copies the rows of the pool's sequences; before the pool, for which nothing waits then.
+ */
+static int put_seqs(struct slu_pack_cuda *c)
+{
+    const struct slu_pack_arrays *a = c->a;
+    int code = slu_device_put(c->dev.seq_first, a->seq_first,
+                              a->n_seq * sizeof *a->seq_first, c->copy);
+    return code ? code
+                : slu_device_put(c->dev.seq_len, a->seq_len,
+                                 a->n_seq * sizeof *a->seq_len, c->copy);
+}
+
+static int hash_seqs(struct slu_pack_cuda *c)
+{
+    const struct slu_hash_seqs s = {c->pool, c->a->tok_bytes, c->dev.seq_first,
+                                    c->dev.seq_len, c->a->n_seq};
+    return slu_hash_cuda(&s, c->dev.seq_hash, c->copy);
+}
+
+static void free_seqs(struct slu_pack_cuda *c)
+{
+    slu_device_free(c->dev.seq_first);
+    slu_device_free(c->dev.seq_len);
+    slu_device_free(c->dev.seq_hash);
+    c->dev.seq_first = c->dev.seq_hash = NULL;
+    c->dev.seq_len = NULL;
+}
+
+int slu_pack_cuda_hashes(struct slu_pack_cuda *c)
+{
+    int code = slu_device_select(c->ordinal);
+    if (!code)
+        code = slu_device_get(c->a->seq_hash, c->dev.seq_hash,
+                              c->a->n_seq * sizeof *c->a->seq_hash, c->copy);
+    if (!code)
+        free_seqs(c);
+    return code;
+}
+
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
                        const struct slu_pack_arrays *a, size_t window_tok)
 {
@@ -114,8 +156,12 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
         code = alloc_arrays(c);
     for (int i = 0; i < SLU_PACK_WINDOWS && !code; i++)
         code = open_window(c, &c->window[i]);
+    if (!code && a->n_seq)
+        code = put_seqs(c);
     if (!code)
         code = put_pool(c);
+    if (!code && a->n_seq)
+        code = hash_seqs(c);
     if (!code)
         code =
             slu_device_put(c->dev.len, a->len, a->n_item * sizeof *a->len, c->compute);
@@ -279,6 +325,7 @@ void slu_pack_cuda_leave(struct slu_pack_cuda *c)
     slu_device_free(c->dev.run_item);
     slu_device_free(c->dev.run_dst);
     slu_device_free(c->dev.pool);
+    free_seqs(c);
     slu_device_free(c->dev.order);
     slu_device_free(c->dev.step);
     slu_device_free(c->dev.interval);

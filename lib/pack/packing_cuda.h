@@ -1,7 +1,7 @@
 /* packing_cuda.h - sorts, places and copies the items in memory on a device. Private
  * to packing*.c.
  *
- *     open, sort, place, add … launch, wait, add … launch, wait, …, leave, close
+ *     open, sort, place, hashes, add … launch, wait, add … launch, wait, …, leave, close
  *
  * (Items of methods that cut are neither sorted nor placed.) Functions return 0 or a
  * code for slu_device_fault. After an error only leave and close may follow. The host
@@ -18,9 +18,10 @@
  * have been launched. So a caller that launches one window ahead may use
  * SLU_PACK_WINDOWS - 1 at a time.
  *
- * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; the
- * windows; and the pool, if there is room. Without room the pool stays on the host, and
- * windows are filled from there: each id crosses the bus once, one way or the other.
+ * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; 28 per
+ * sequence that is hashed, until hashes; the windows; and the pool, if there is room.
+ * Without room the pool stays on the host, and windows are filled from there: each id
+ * crosses the bus once, one way or the other, and once more if it is hashed there.
  * Lack of device memory for the rest is an error like any other. The page-locked
  * memory of windows must be counted by the caller: SLU_PACK_WINDOWS times window_tok
  * ids, and an eighth of an id. The pool's pages are locked where they are, until leave.
@@ -47,7 +48,9 @@ struct slu_pack_cuda {
     struct {                         /* the arrays on the device */
         uint32_t *len, *order, *run_item;
         uint64_t *src, *run_dst;
-        void *pool; /* NULL: it stays on the host */
+        void *pool;                     /* NULL: it stays on the host */
+        uint64_t *seq_first, *seq_hash; /* two words for each hash */
+        uint32_t *seq_len;
         struct slu_place_step *step;
         struct slu_place_interval *interval;
     } dev;
@@ -76,6 +79,9 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
 /* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);
+/* Copies the hashes of sequences, which open began, to a->seq_hash. Call it at most once,
+ * before the first launch. */
+int slu_pack_cuda_hashes(struct slu_pack_cuda *c);
 
 /* Adds up to n bins of bin_tok ids each to the window that is launched next. Returns how
  * many it has room for; not 0 if it is empty. */

@@ -15,6 +15,7 @@
 #define ARRIVED                                                                        \
     (sizeof(struct slu_seg) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t))
 #define ITEM_BYTE (ARRIVED + 16 + 16 + 16)
+#define LATE_BYTE (sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct slu_u128))
 #define LANE_BYTE 1024 /* per domain */
 
 /* ---- memory ---- */
@@ -46,6 +47,9 @@ static void free_arrived(struct slu_pack_mem *m)
     unmap(&m->lane, m->cap_item * sizeof *m->lane);
     unmap(&m->src, m->cap_item * sizeof *m->src);
     unmap(&m->id, m->limit_byte);
+    unmap(&m->late_first, m->cap_item * sizeof *m->late_first);
+    unmap(&m->late_len, m->cap_item * sizeof *m->late_len);
+    unmap(&m->late_item, m->cap_item * sizeof *m->late_item);
 }
 
 static void close_device(struct slu_pack_cuda *c)
@@ -96,7 +100,11 @@ int slu_pack_mem_new(struct slu_pack_mem **out, const struct slu_packing_cfg *cf
     m->lane = map(m->cap_item * sizeof *m->lane, m->huge);
     m->src = map(m->cap_item * sizeof *m->src, m->huge);
     m->id = map(m->limit_byte, m->huge);
-    if (!m->pool || !m->seg || !m->len || !m->lane || !m->src || !m->id) {
+    m->late_first = map(m->cap_item * sizeof *m->late_first, m->huge);
+    m->late_len = map(m->cap_item * sizeof *m->late_len, m->huge);
+    m->late_item = map(m->cap_item * sizeof *m->late_item, m->huge);
+    if (!m->pool || !m->seg || !m->len || !m->lane || !m->src || !m->id ||
+        !m->late_first || !m->late_len || !m->late_item) {
         slu_pack_mem_free(m);
         *out = NULL;
     }
@@ -135,7 +143,8 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
 {
     uint64_t used =
         atomic_load_explicit(&m->n_tok, memory_order_relaxed) * m->cfg.tok_bytes +
-        (m->n_item + 1) * ITEM_BYTE + n_lane * LANE_BYTE + m->n_id + it->seg.id_len;
+        (m->n_item + 1) * ITEM_BYTE + (m->n_late + 1) * LATE_BYTE + n_lane * LANE_BYTE +
+        m->n_id + it->seg.id_len;
     if (at == SLU_NOT_HELD || m->n_item == m->cap_item || used > m->limit_byte) {
         atomic_store(&m->closed, true);
         return false;
@@ -159,6 +168,7 @@ int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err)
     int rc = SLU_OK;
     if (!position)
         return slu_fail_nomem(err, p->n_lane * sizeof *position);
+    slu_pack_late_give(m, NULL);
     for (size_t i = 0; i < m->n_item && !rc; i++) {
         struct slu_pack_item it = {.seg = m->seg[i],
                                    .lane = m->lane[i],
@@ -199,6 +209,9 @@ static int by_domain(struct slu_packing *p, struct slu_err *err)
                                   .n_pool_tok = m->n_tok,
                                   .tok_bytes = m->cfg.tok_bytes,
                                   .marked = m->cfg.masks,
+                                  .seq_first = m->late_first,
+                                  .seq_len = m->late_len,
+                                  .n_seq = m->n_late,
                                   .pad = (uint32_t)m->cfg.pad,
                                   .range = m->range,
                                   .n_range = p->n_lane};
@@ -538,6 +551,8 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     if (!rc && !chunks)
         rc = sort_and_place(p, err);
     unmap(&a->order, a->n_item * sizeof *a->order);
+    if (!rc && m->n_late)
+        rc = slu_pack_late_finish(m, err);
     slu_pack_mem_heaviest(p);
     slu_pack_timing(p, "write", m->cuda ? m->cfg.device->name : NULL);
     return rc;

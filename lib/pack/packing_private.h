@@ -5,6 +5,7 @@
  * packing_mem.c  items in memory, as arrays: sorted and placed
  * packing_bins.c bins copied from these arrays, window by window
  * packing_cuda.c the arrays on a device
+ * packing_late.c the hashes of sequences that wait in memory
  * pack_flow.c    beyond memory and in parts: the stages, with tables between
  * packing_ext.c  beyond memory and in parts: where items go, and their bins
  */
@@ -54,7 +55,12 @@ struct slu_pack_arrays {
                             readable up to a multiple of 64 bytes */
     uint64_t n_pool_tok;
     unsigned tok_bytes;
-    bool marked;  /* ids have marks of masks */
+    bool marked; /* ids have marks of masks */
+    /* Sequences in the pool that a device hashes: first id, length, hash (a result). */
+    const uint64_t *seq_first;
+    const uint32_t *seq_len;
+    struct slu_u128 *seq_hash;
+    size_t n_seq;
     uint32_t pad; /* copy.h fills gaps with this id */
 
     const struct slu_pack_range *range;
@@ -186,6 +192,11 @@ struct slu_pack_mem {
     size_t n_item, cap_item;
     uint8_t *id;
     uint64_t n_id;
+    /* Sequences whose hashes cfg.reader needs: the first id in the pool, length, and
+     * first item of each. */
+    uint64_t *late_first;
+    uint32_t *late_len, *late_item;
+    size_t n_late;
 
     /* The plan. */
     uint32_t *arrival; /* arrival number of an item of a; NULL: its own number */
@@ -234,6 +245,18 @@ SLU_MUST_USE int slu_pack_mem_fill(const struct slu_packing *p,
                                    struct slu_packing_window *w, struct slu_batch *out,
                                    struct slu_err *err);
 void slu_pack_mem_free(struct slu_pack_mem *m);
+
+/* ---- packing_late.c ---- */
+
+/* Notes a sequence of len_tok tokens, held at `at`, whose hash cfg.reader needs. Its first
+ * item is number `item`. */
+void slu_pack_late_add(struct slu_pack_mem *m, uint64_t at, uint64_t len_tok,
+                       size_t item);
+/* Gives the hashes of noted sequences to the reader. hash: of each; NULL: they are made
+ * here. */
+void slu_pack_late_give(struct slu_pack_mem *m, const struct slu_u128 *hash);
+/* The same, with the hashes that a device has made, if there is one. */
+SLU_MUST_USE int slu_pack_late_finish(struct slu_pack_mem *m, struct slu_err *err);
 
 /* ---- packing_related.c ---- */
 

@@ -6,6 +6,7 @@
 #include "frame.h"
 #include "lib/base/le.h"
 #include "lib/base/xxh3.h"
+#include "stream_private.h"
 
 const struct slu_extra_kind slu_extra_kind[SLU_N_EXTRA] = {
     [SLU_SCORE] = {.name = "score",
@@ -38,7 +39,8 @@ void slu_batch_clear(struct slu_batch *b)
     b->marks_only = false;
     slu_buf_clear(&b->own);
     slu_buf_clear(&b->str);
-    b->sum_valid = false;
+    b->sum_valid = b->unsummed = false;
+    b->n_late = 0;
 }
 
 void slu_batch_drop_ids(struct slu_batch *b)
@@ -262,8 +264,14 @@ struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128
     return slu_u128_add(begin, last);
 }
 
-/* hash: of each sequence; NULL: not known. */
-static void sum(struct slu_batch *b, const struct slu_u128 *hash)
+void slu_sum_late(struct slu_sum *a, const struct slu_seg *seg, struct slu_u128 hash)
+{
+    a->checksum = slu_u128_add(a->checksum, hash);
+    a->trace_checksum = slu_u128_add(a->trace_checksum, trace_hash(hash, NULL, seg, 1));
+}
+
+/* hash: of each sequence; NULL: not known. late: no hashes at all. */
+static void sum(struct slu_batch *b, const struct slu_u128 *hash, bool late)
 {
     if (b->sum_valid)
         return;
@@ -277,6 +285,11 @@ static void sum(struct slu_batch *b, const struct slu_u128 *hash)
         uint64_t padding = 0;
         for (uint64_t k = 0; k < q->n_seg; k++)
             padding += s[k].source == SLU_PADDING ? s[k].len_tok : 0;
+        slu_count_add(&t.n, n);
+        t.segments += q->n_seg;
+        t.padding += padding;
+        if (late)
+            continue;
         if (slu_batch_has_ids(b))
             h = hash ? hash[i] : slu_batch_hash(b, q->tok_off, q->len_tok);
         if (b->masks)
@@ -287,9 +300,6 @@ static void sum(struct slu_batch *b, const struct slu_u128 *hash)
         t.checksum = slu_u128_add(t.checksum, h);
         t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
         t.mask_checksum = slu_u128_add(t.mask_checksum, mask);
-        slu_count_add(&t.n, n);
-        t.segments += q->n_seg;
-        t.padding += padding;
     }
     b->sum = t;
     b->sum_valid = true;
@@ -297,10 +307,24 @@ static void sum(struct slu_batch *b, const struct slu_u128 *hash)
 
 void slu_batch_sum(struct slu_batch *b)
 {
-    sum(b, NULL);
+    sum(b, NULL, false);
 }
 
 void slu_batch_sum_known(struct slu_batch *b, const struct slu_u128 *hash)
 {
-    sum(b, hash);
+    sum(b, hash, false);
+}
+
+void slu_batch_sum_parts(struct slu_batch *b, const struct slu_seq *out, size_t n,
+                         bool late)
+{
+    struct slu_batch rest = *b;
+    rest.seq = (struct slu_seq *)(uintptr_t)out; /* sum does not change it */
+    rest.n_seq = n;
+    rest.sum_valid = false;
+    sum(&rest, NULL, late);
+    sum(b, NULL, false);
+    b->sum_read = b->sum;
+    slu_sum_add(&b->sum_read, &rest.sum);
+    b->n_late = late ? n : 0;
 }

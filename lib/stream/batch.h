@@ -109,12 +109,14 @@ struct slu_batch {
     struct slu_sum sum;    /* of the sequences as they now are, if sum_valid */
     struct slu_u128 order; /* slu_order_add of their trace hashes, if sum_valid */
     bool sum_valid; /* slu_batch_sum sets it; whoever edits seq or seg clears it */
+    bool unsummed;  /* slu_batch_open left the sums to slu_batch_sum_parts */
 
     uint64_t number;         /* counted from 0 over all streams of the reader */
     uint32_t input;          /* index of the reader's path it comes from */
     struct slu_frames *raw;  /* private to lib/stream: frames as read */
     uint32_t member;         /* private to lib/stream: which concatenated stream */
     struct slu_sum sum_read; /* private to lib/stream: the sum as it was read */
+    uint64_t n_late;         /* private to lib/stream: sequences for slu_reader_late */
     struct slu_u128 order_read, names_read; /* private to stream_identity.c */
 };
 
@@ -155,6 +157,12 @@ SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b
 void slu_batch_sum(struct slu_batch *b);
 /* As slu_batch_sum, where the slu_hash_tokens of each sequence are known. */
 void slu_batch_sum_known(struct slu_batch *b, const struct slu_u128 *hash);
+
+/* Sums an unsummed batch: its sequences, which are the batch's sum, and n others that were
+ * taken out of it. late: the hashes of these follow (slu_reader_late); each has a single
+ * segment, and no mask. */
+void slu_batch_sum_parts(struct slu_batch *b, const struct slu_seq *out, size_t n,
+                         bool late);
 
 /* Returns the digest of a list from the digests of its beginning and of its last n
  * values. The digest of one value is the value. The digest is a polynomial mod 2^128,

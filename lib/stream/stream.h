@@ -171,6 +171,15 @@ struct slu_reader_twins {
 void slu_reader_watch(struct slu_reader *r, struct slu_reader_twins *twins);
 /* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
+/* Lets the work make the sums of batches: slu_batch_open may leave them out (unsummed), the
+ * work then takes sequences out of the batch and calls slu_batch_sum_parts. Call it before
+ * the first batch; it has no effect on a reader that is tracked. */
+void slu_reader_defer(struct slu_reader *r);
+/* Gives the slu_hash_tokens of the next sequence that was summed `late`, in the order in
+ * which batches were accounted, and of sequences in them. seg: its segment. When all have
+ * come, slu_reader_finish has to be called once more. Serial, as account. */
+void slu_reader_late(struct slu_reader *r, const struct slu_seg *seg,
+                     struct slu_u128 hash);
 /* Computes a digest of everything that a program can see of the stream: header,
  * vocabulary and sequences in their order, with tokens, segments, names and scores. The
  * digest does not depend on how frames are cut and stored. A stage that reads a stream
@@ -198,7 +207,9 @@ void slu_reader_account(struct slu_reader *r, struct slu_batch *b);
 SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
                                  struct slu_err *err);
 /* Compares the counted batches with every end frame, after SLU_EOF. SLU_E_TRUNCATED,
- * SLU_E_CHECKSUM, SLU_E_FORMAT (the index). total: NULL, or gets the sum of all. */
+ * SLU_E_CHECKSUM, SLU_E_FORMAT (the index). total: NULL, or gets the sum of all. While
+ * hashes have not come (slu_reader_late), checksums are not compared, and the total lacks
+ * them. */
 SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
                                    struct slu_err *err);
 /* Returns the bytes read so far, for progress. Any thread. */

@@ -339,7 +339,9 @@ int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *er
         return slu_over_open(r, b, err);
     int rc = decode(r, b, err);
     if (!rc) {
-        slu_batch_sum(b);
+        b->unsummed = slu_reader_may_wait(r, b);
+        if (!b->unsummed)
+            slu_batch_sum(b);
         b->sum_read = b->sum;
         rc = localise(r, b, err);
     }

@@ -44,7 +44,9 @@ int slu_over_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
     int rc = r->ops->open(r->input, b, err);
     if (rc)
         return rc;
-    slu_batch_sum(b);
+    b->unsummed = slu_reader_may_wait(r, b);
+    if (!b->unsummed)
+        slu_batch_sum(b);
     b->sum_read = b->sum;
     slu_identity_open(r, b);
     return SLU_OK;

@@ -37,6 +37,9 @@ SLU_MUST_USE int slu_names_put_vocab(struct slu_names *n, struct slu_framer *w,
 /* Returns the error of an earlier decoding. */
 SLU_MUST_USE int slu_names_check_vocab(const struct slu_names *n, struct slu_err *err);
 
+/* Adds the hash of a sequence of one segment, which was counted without it. */
+void slu_sum_late(struct slu_sum *a, const struct slu_seg *seg, struct slu_u128 hash);
+
 /* A cursor over a payload that cannot run past its end. */
 struct slu_cursor {
     const uint8_t *p;

@@ -23,6 +23,7 @@ struct slu_member {
     uint64_t n_frame, promised_frames;
     /* Hashes of the frames' token counts, in order. */
     uint64_t tok_rows, promised_tok_rows;
+    uint64_t n_late;                  /* sequences whose hashes have not come yet */
     bool ended, masks, inner_padding; /* its header has the flags */
     struct slu_map source; /* ordinals that moved: in the stream -> in this process */
     uint32_t *domain;      /* number in the stream -> number in names */
@@ -39,6 +40,10 @@ struct slu_reader {
     struct slu_pipe *pipe;          /* slu_reader_use_pipe */
     uint64_t tok_byte, room_byte;   /* slu_reader_expect */
     bool tracked;                   /* slu_reader_track */
+    bool defers;                    /* slu_reader_defer */
+    bool finished;                  /* ops->finish was called */
+    uint64_t n_late;                /* of all members, or of ops */
+    size_t late_member;             /* members before it have all their hashes */
     struct slu_reader_twins *twins; /* slu_reader_watch; or NULL */
     struct slu_map begun; /* hash of the first segment -> its member; with twins */
     struct slu_u128 order_seen, names_seen;
@@ -101,6 +106,9 @@ SLU_MUST_USE int slu_meta_take(struct slu_reader *r, const struct slu_frame *f,
 /* Compute an opened batch's digests, and add them, in order (slu_reader_identity). */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b);
 void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
+
+/* Whether the batch's sums may wait for slu_batch_sum_parts. */
+bool slu_reader_may_wait(struct slu_reader *r, const struct slu_batch *b);
 
 /* Reserves the memory of n_tok tokens with the pipe, if there is one. */
 void slu_reader_take(struct slu_reader *r, uint64_t n_tok);

@@ -3,9 +3,11 @@
 FAKE holds programs that are linked with tests/fake/device_fake.c; BIN the ordinary ones, which say what is right.
 """
 import collections
+import ctypes
 import hashlib
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -111,4 +113,60 @@ check(["pack", "--length", "512", "--method", "concat", "c.tks"], ["copy", "hash
 check(["pack", "--plan", "--length", "512", "c.tks"], ["histogram"])
 check(["decompose", "--plan", "c.tks"], ["histogram"])
 check(["decompose", "--plan", "--eos-id", "0", "--token-bytes", "2", "ids.npy"], ["scan"])
+
+# Documents that wait are hashed on the device after they were read; the end frame of their stream is compared then.
+xxh3 = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
+xxh3.restype = ctypes.c_uint64
+xxh3.argtypes = ctypes.c_char_p, ctypes.c_size_t
+
+
+def forge(path, name, at):
+    """Copies a stream; byte `at` of the payload of its end frame is another one, its hashes are right."""
+    with open(path, "rb") as f:
+        p = bytearray(f.read())
+    frame = 0
+    while p[frame + 4:frame + 8] != b"ENDS":
+        frame += 64 + (struct.unpack_from("<Q", p, frame + 32)[0] + 63) // 64 * 64
+    p[frame + 64 + at] ^= 1
+    struct.pack_into("<Q", p, frame + 48, xxh3(bytes(p[frame + 64:frame + 192]), 128))
+    struct.pack_into("<Q", p, frame + 56, xxh3(bytes(p[frame:frame + 56]), 56))
+    with open(name, "wb") as f:
+        f.write(p)
+
+
+def late(args, hashed):
+    """hashed: whether the device hashes sequences, once; else it hashes windows only, or with masks nothing (None)."""
+    status, want, err = run(BIN, args + ["--device", "cpu"])
+    got = run(FAKE, args + ["--device", "cuda"])
+    n = counts()
+    report(status == 0 and got == (0, want, ""), "late hashes: %s: %r" % (" ".join(args), got[::2]))
+    report(n["hash"] == (0 if hashed is None else n["copy"] + hashed), "  %d hashes for %d windows" % (n["hash"], n["copy"]))
+
+
+def refused(args):
+    """The same refusal as on the CPU, and no output."""
+    if os.path.exists("out"):
+        os.unlink("out")
+    want = run(BIN, args + ["--device", "cpu", "-o", "out"])
+    got = run(FAKE, args + ["--device", "cuda", "-o", "out"])
+    report(want[0] == 1 and "a checksum of its sequences differs" in want[2] and got == want and not os.path.exists("out"),
+           "late hashes: refused: %s: %r" % (" ".join(args), got[::2]))
+
+
+late(["pack", "--length", "512", "c.tks"], True)
+late(["pack", "d.tks", "-T", "2"], True)  # some pass
+late(["pack", "--length", "512", "c.tks", "e.tks"], True)  # e's sources have other numbers here, and are hashed at once
+late(["pack", "--length", "512", "e.tks"], True)
+late(["pack", "--length", "512", "--order", "related", "c.tks"], True)
+late(["pack", "--length", "512", "--method", "concat", "c.tks"], True)
+late(["pack", "--length", "512", "m.tks"], None)  # with masks
+late(["pack", "--length", "512", "-M", "40M", "-T", "3", "long.tks"], False)  # beyond memory: no window either
+for at, what in ((48, "checksum"), (64, "trace")):
+    for name in ("c", "e", "d", "long"):
+        forge(name + ".tks", "%s.%s.tks" % (name, what), at)
+    refused(["pack", "--length", "512", "c.%s.tks" % what])
+    refused(["pack", "--length", "512", "c.%s.tks" % what, "e.tks"])
+    refused(["pack", "--length", "512", "c.tks", "c.tks", "e.%s.tks" % what])
+    refused(["pack", "d.%s.tks" % what])
+    refused(["pack", "--length", "512", "-M", "40M", "-T", "3", "long.%s.tks" % what])
 sys.exit(failed != 0)

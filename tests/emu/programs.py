@@ -94,15 +94,18 @@ def jobs():
 
 
 def larger_than_device():
-    """Ids that the device has no room for are read over the bus, each once; no copy brings them there."""
+    """Ids that the device has no room for are read over the bus, to be hashed and to be placed; no copy brings them there."""
     for method in ("bfd", "concat"):
         args = ["pack", "-M", "32M", "--length", "512", "--method", method, "--eos-id", "0", "--token-bytes", "2"] + 8 * ["a.npy"]
         n_tok = 8 * os.path.getsize("a.npy") // 2
         want = run(args + ["--device", "cpu"])
         got = run(args + ["--device", "cuda"], SLU_EMU_MIB="3", SLU_EMU_TRACE="trace")
         with open("trace") as f:
-            up = [0] + [int(line.split()[1]) for line in f if line.startswith("up ")]
-        report(got[:3] == want[:3] and want[0] == 0 and max(up) < 2 * n_tok <= sum(up) < 2.6 * n_tok,
+            lines = f.read().split("\n")
+        hashed = next((i for i, line in enumerate(lines) if "hash_seqs" in line), 0) - 1  # what that launch read
+        up = [0] + [int(line.split()[1]) for i, line in enumerate(lines) if line.startswith("up ") and i != hashed]
+        report(got[:3] == want[:3] and want[0] == 0 and lines[hashed] == "up %d pinned" % (2 * n_tok)
+               and max(up) < 2 * n_tok <= sum(up) < 2.6 * n_tok,
                "%s: the pool stays on the host" % " ".join(args), "status %d: %s; %d bytes up, at most %d at once, %d ids" % (
                    got[0], got[2][-500:], sum(up), max(up), n_tok))
 

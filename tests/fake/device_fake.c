@@ -18,7 +18,8 @@
  *   SLU_FAKE_FAIL=N:late  call N succeeds, but its operation is not done, and the call
  *                         that waits for the stream fails ("the device is lost")
  *   SLU_FAKE_MEMORY=B     the device has B bytes
- *   SLU_FAKE_LOG=FILE     at exit, writes the numbers of calls and of each kernel's runs
+ *   SLU_FAKE_LOG=FILE     at exit, writes how many calls there were, their user time, and
+ *                         how often each kernel ran
  * Calls that can't fail (freeing) are not counted.
  * One lock protects everything.
  */
@@ -44,14 +45,17 @@
 #define SHOWN ((uintptr_t)1 << 62)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static long user_us; /* of all calls */
 
 static void enter(void)
 {
     pthread_mutex_lock(&lock);
+    user_us -= fake_user_us();
 }
 
 static int leave(int code)
 {
+    user_us += fake_user_us();
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -93,7 +97,7 @@ static void write_log(void)
     FILE *f = fopen(fake.log, "w");
     if (!f)
         return;
-    fprintf(f, "calls %ld\n", fake.calls);
+    fprintf(f, "calls %ld\nuser_us %ld\n", fake.calls, user_us);
     fake_log_runs(f);
     fclose(f);
 }
@@ -391,7 +395,7 @@ void slu_device_free(void *p)
     run_all();
     if (p)
         drop_block(&device_block, p, "free");
-    pthread_mutex_unlock(&lock);
+    (void)leave(0);
 }
 
 int slu_device_memory(size_t *free_byte, size_t *total_byte)
@@ -424,7 +428,7 @@ void slu_device_host_free(void *p)
     run_all();
     if (p)
         drop_block(&host_block, p, "free of host memory");
-    pthread_mutex_unlock(&lock);
+    (void)leave(0);
 }
 
 int slu_device_host_lock(void *p, size_t n_byte)
@@ -536,7 +540,7 @@ void slu_device_stream_free(void *stream)
         *at = s->next;
         free(s);
     }
-    pthread_mutex_unlock(&lock);
+    (void)leave(0);
 }
 
 int slu_device_sync(void *stream)
@@ -564,7 +568,7 @@ void slu_device_event_free(void *event)
     enter();
     n_event -= event != NULL;
     free(event);
-    pthread_mutex_unlock(&lock);
+    (void)leave(0);
 }
 
 int slu_device_event_record(void *event, void *stream)

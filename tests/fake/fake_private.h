@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "kernels/copy.h"
 #include "kernels/hash.h"
@@ -72,6 +73,14 @@ struct op {
     size_t work_byte;
     void *owned; /* what was at transfer.from */
 };
+
+/* Microseconds that the calling thread has spent in user mode. */
+static inline long fake_user_us(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_THREAD, &r);
+    return r.ru_utime.tv_sec * 1000000L + r.ru_utime.tv_usec;
+}
 
 /* Writes how often each kernel ran. */
 void fake_log_runs(FILE *f);

@@ -33,7 +33,8 @@ static uint64_t rnd(uint64_t n)
 struct arrays {
     struct slu_pack_arrays a;
     uint32_t *len;
-    uint64_t *src;
+    uint64_t *src, *seq_first;
+    uint32_t *seq_len;
     void *pool;
     struct slu_pack_range range[DOMAINS];
     struct slu_place_step step[4096];
@@ -144,6 +145,18 @@ static struct arrays *new_arrays(size_t n_item, unsigned tok_bytes, bool concat)
         s->src[i] = a->n_pool_tok;
         a->n_pool_tok += s->len[i];
     }
+    /* A sequence is one item or two, and some items are of none. */
+    s->seq_first = malloc((n_item + 1) * sizeof *s->seq_first);
+    s->seq_len = malloc((n_item + 1) * sizeof *s->seq_len);
+    a->seq_first = s->seq_first;
+    a->seq_len = s->seq_len;
+    a->seq_hash = malloc((n_item + 1) * sizeof *a->seq_hash);
+    for (size_t i = 0, n; i < n_item; i += n) {
+        n = 1 + rnd(i + 1 < n_item ? 2 : 1);
+        s->seq_first[a->n_seq] = s->src[i];
+        s->seq_len[a->n_seq] = s->len[i] + (n > 1 ? s->len[i + 1] : 0);
+        a->n_seq += rnd(8) && !a->marked;
+    }
     /* The middle domain is empty. */
     s->range[0] = (struct slu_pack_range){0, n_item / 3, CAPACITY, 0};
     s->range[1] = (struct slu_pack_range){n_item / 3, 0, 0, 0};
@@ -167,6 +180,9 @@ static void free_arrays(struct arrays *s)
     free(s->len);
     free(s->src);
     free(s->pool);
+    free(s->seq_first);
+    free(s->seq_len);
+    free(s->a.seq_hash);
     free(s->a.order);
     free(s->a.run_item);
     free(s->a.run_dst);
@@ -223,6 +239,19 @@ static int take(struct slu_pack_cuda *c, const struct slu_pack_arrays *a, uint64
 /* Whether the pool stayed on the host, in some run. */
 static bool stayed;
 
+/* Gets the hashes of the pool's sequences, and checks them. */
+static int hashes(struct slu_pack_cuda *c, const struct slu_pack_arrays *a)
+{
+    memset(a->seq_hash, 0, a->n_seq * sizeof *a->seq_hash);
+    int code = slu_pack_cuda_hashes(c);
+    for (size_t i = 0; i < a->n_seq && !code; i++) {
+        const uint8_t *tok = (const uint8_t *)a->pool + a->seq_first[i] * a->tok_bytes;
+        struct slu_u128 want = slu_hash_tokens(tok, a->seq_len[i], a->tok_bytes);
+        assert_memory_equal(&a->seq_hash[i], &want, sizeof want);
+    }
+    return code;
+}
+
 /* All of it on the device, and from where that fails on the host. Returns the device's
  * last answer. `out` is what came out. */
 static int materialise(struct arrays *s, size_t window_tok, uint8_t *out)
@@ -240,6 +269,8 @@ static int materialise(struct arrays *s, size_t window_tok, uint8_t *out)
             code = slu_pack_cuda_place(&c);
         placed = code == 0;
     }
+    if (!code && a->n_seq)
+        code = hashes(&c, a);
     while (!code && at < a->n_tok) {
         while (!code && next < a->n_tok && c.launched < c.waited + 2) {
             next += add_bins(&c, a->n_tok - next);

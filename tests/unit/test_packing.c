@@ -73,7 +73,7 @@ static void add_batch(struct slu_packing *p, const struct slu_batch *b, bool hol
             n++;
     }
     uint64_t held = hold ? slu_packing_hold(p, b, run, n) : SLU_NOT_HELD;
-    assert_int_equal(slu_packing_add(p, b, run, n, held, pieces, NULL), SLU_OK);
+    assert_int_equal(slu_packing_add(p, b, run, n, held, false, pieces, NULL), SLU_OK);
 }
 
 /* `n` random batches of `seed`; window: tokens at a time. */
@@ -304,7 +304,7 @@ static void test_no_flow(void **state)
     assert_int_equal(slu_batch_add(&b, tok, 64, &seg, 1, NULL, NULL), SLU_OK);
     assert_int_equal(slu_packing_new(&p, &cfg, NULL), SLU_OK);
     while (!rc && pieces < 100000)
-        rc = slu_packing_add(p, &b, &run, 1, SLU_NOT_HELD, &pieces, &err);
+        rc = slu_packing_add(p, &b, &run, 1, SLU_NOT_HELD, false, &pieces, &err);
     assert_int_equal(rc, SLU_E_LIMIT);
     assert_non_null(strstr(err.msg, "half of memory"));
     slu_packing_free(p);

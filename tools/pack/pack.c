@@ -83,8 +83,10 @@ struct runs {
 struct waits {
     struct runs waits, too_long; /* too_long: runs that are not split */
     uint64_t held;               /* position of the tokens of waits */
-    uint64_t waiting;            /* number of sequences that the runs come from */
-    struct slu_seq *seq;         /* the sequences that wait */
+    bool whole,
+        late; /* each sequence that waits is one run; is hashed where it waits */
+    uint64_t waiting;    /* number of sequences that the runs come from */
+    struct slu_seq *seq; /* the sequences that wait */
     size_t n_seq, cap_seq;
     struct slu_count padding; /* dropped padding of waiting sequences */
     struct pack_related_slot related;
@@ -113,13 +115,16 @@ static int list_runs(const struct pack_job *j, struct waits *s,
         to->run[to->n++] = run;
     }
     bool any = s->waits.n + s->too_long.n > before;
+    s->whole &=
+        q->n_seg == 1 && q->len_tok <= SLU_FRAME_TOKENS && s->waits.n == s->n_seq;
     s->waiting += any;
     s->padding.sequences += !any; /* the sequence had only padding */
     return SLU_OK;
 }
 
-/* Computes the sum of the n sequences that pass: the batch's sum minus the sum of the
- * waiting sequences, or directly. The smaller of the two groups is hashed. */
+/* Computes the sum of the n sequences that pass. If all were summed when they were read:
+ * their sum minus that of the waiting sequences, or directly; the smaller of the two
+ * groups is hashed once more. */
 static void sum_passed(struct waits *s, struct slu_batch *b, size_t n)
 {
     struct slu_batch rest = *b;
@@ -127,7 +132,9 @@ static void sum_passed(struct waits *s, struct slu_batch *b, size_t n)
     rest.n_seq = s->n_seq;
     rest.sum_valid = false;
     b->n_seq = n;
-    if (!s->n_seq)
+    if (b->unsummed)
+        slu_batch_sum_parts(b, s->seq, s->n_seq, s->late);
+    if (b->unsummed || !s->n_seq)
         return;
     if (b->sum_valid && s->n_seq < n) {
         slu_batch_sum(&rest);
@@ -148,6 +155,7 @@ static int split(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     s->waits.n = s->too_long.n = s->n_seq = 0;
     s->waiting = 0;
     s->padding = (struct slu_count){0};
+    s->whole = true;
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq q = b->seq[i];
         if (slu_header_bucket_of(&j->in, q.len_tok) >= 0) {
@@ -162,8 +170,10 @@ static int split(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     }
     if (rc)
         return rc;
-    sum_passed(s, b, n);
     s->held = slu_packing_hold(j->packing, b, s->waits.run, s->waits.n);
+    s->late = b->unsummed && s->held != SLU_NOT_HELD && s->whole &&
+              slu_packing_hashes(j->packing);
+    sum_passed(s, b, n);
     (void)worker;
     return j->relater ? pack_related_sign(j->relater, &s->related, j->names, b,
                                           s->waits.run, s->waits.n, err)
@@ -212,7 +222,7 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
     if (!rc && j->relater)
         slu_packing_relate(j->packing, s->related.key);
     if (!rc)
-        rc = slu_packing_add(j->packing, b, s->waits.run, s->waits.n, s->held,
+        rc = slu_packing_add(j->packing, b, s->waits.run, s->waits.n, s->held, s->late,
                              &j->pieces, err);
     j->tok += b->n_tok;
     slu_buf_trim(&s->related.plain, SLU_KEEP_BYTE);
@@ -372,6 +382,10 @@ static int config(struct pack_job *j, const struct slu_header *h,
         .timing_ctx = j->ctx,
         .names = j->names,
     };
+    if (!cli_flow_asked(j->ctx)) {
+        cfg->reader = j->reader;
+        slu_reader_defer(j->reader);
+    }
     return open_plans(j, cfg, err);
 }
 

@@ -1,0 +1,53 @@
+/* packing_late.c - hashes of sequences that wait in memory: made over the pool, by a device
+ * or when the pool is left, in place of the threads that read. */
+#include "lib/base/pages.h"
+#include "lib/pack/packing_cuda.h"
+#include "lib/pack/packing_private.h"
+
+bool slu_packing_hashes(const struct slu_packing *p)
+{
+    const struct slu_device *d = p->cfg.device;
+    /* `auto` decides when all tokens are known. */
+    return p->mem && p->cfg.reader && d && d->kind == SLU_DEVICE_CUDA;
+}
+
+void slu_pack_late_add(struct slu_pack_mem *m, uint64_t at, uint64_t len_tok,
+                       size_t item)
+{
+    m->late_first[m->n_late] = at;
+    m->late_len[m->n_late] = (uint32_t)len_tok;
+    m->late_item[m->n_late++] = (uint32_t)item;
+}
+
+void slu_pack_late_give(struct slu_pack_mem *m, const struct slu_u128 *hash)
+{
+    const unsigned width = m->cfg.tok_bytes;
+    for (size_t i = 0; i < m->n_late; i++) {
+        struct slu_seg seg = m->seg[m->late_item[i]];
+        seg.len_tok = m->late_len[i]; /* its items may be pieces */
+        slu_reader_late(m->cfg.reader, &seg,
+                        hash ? hash[i]
+                             : slu_hash_tokens(m->pool + m->late_first[i] * width,
+                                               seg.len_tok, width));
+    }
+    m->n_late = 0;
+}
+
+int slu_pack_late_finish(struct slu_pack_mem *m, struct slu_err *err)
+{
+    const size_t n_byte = m->n_late * sizeof *m->a.seq_hash;
+    int rc = SLU_OK;
+    if (m->cuda)
+        m->a.seq_hash =
+            slu_pages_new(n_byte, m->huge ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
+    if (m->cuda && !m->a.seq_hash)
+        return slu_fail_nomem(err, n_byte);
+    int code = m->cuda ? slu_pack_cuda_hashes(m->cuda) : 0;
+    if (code)
+        rc = slu_pack_mem_fault(m, code, err);
+    if (!rc)
+        slu_pack_late_give(m, m->cuda ? m->a.seq_hash : NULL);
+    slu_pages_free(m->a.seq_hash, n_byte);
+    m->a.seq_hash = NULL;
+    return rc;
+}

@@ -256,20 +256,26 @@ static int hash_bins(struct slu_pack_cuda *c, struct slu_pack_window *w)
 int slu_pack_cuda_launch(struct slu_pack_cuda *c)
 {
     struct slu_pack_window *w = &c->window[c->launched++ % SLU_PACK_WINDOWS];
+    const struct slu_pack_arrays *a = c->a;
+    const uint64_t end_tok = c->next_tok + w->n_tok;
+    /* The kernel searches the window's runs alone; the one before may reach into it. */
+    const size_t first = c->next_run - (c->next_run > 0);
+    while (c->next_run < a->n_item && a->run_dst[c->next_run] < end_tok)
+        c->next_run++;
     struct slu_copy copy = {.pool = c->pool,
                             .src = c->dev.src,
                             .len = c->dev.len,
-                            .run_item = c->dev.run_item,
-                            .run_dst = c->dev.run_dst,
-                            .n_run = c->a->n_item,
-                            .pad = c->a->pad,
-                            .tok_bytes = c->a->tok_bytes};
+                            .run_item = c->dev.run_item + first,
+                            .run_dst = c->dev.run_dst + first,
+                            .n_run = c->next_run - first,
+                            .pad = a->pad,
+                            .tok_bytes = a->tok_bytes};
     int code = slu_device_select(c->ordinal);
     if (!code && c->next_tok == 0 && c->dev.pool)
         code = slu_device_event_order(c->pooled, c->compute);
     if (!code)
         code = slu_copy_cuda(&copy, c->next_tok, w->n_tok, w->dev, c->compute);
-    c->next_tok += w->n_tok;
+    c->next_tok = end_tok;
     if (!code && !c->a->marked)
         code = hash_bins(c, w);
     if (!code)

@@ -67,6 +67,7 @@ struct slu_pack_cuda {
     } window[SLU_PACK_WINDOWS];
     size_t window_tok, window_bin; /* the most of each */
     uint64_t next_tok;             /* first id that is in no window yet */
+    size_t next_run;               /* first run that begins in none of them */
     uint64_t launched, waited;     /* windows */
 };
 

@@ -71,8 +71,8 @@ struct slu_pack_arrays {
     size_t n_interval;
     uint64_t n_tok; /* ids of the packed data, padding included */
 
-    /* Results, n_item of each. A device need not bring them back, except run_item, from
-     * which the segment rows are made. */
+    /* Results, n_item of each. A device need not bring `order` back; the segment rows and
+     * its own windows are made from the others. */
     uint32_t *order;
     uint32_t *run_item;
     uint64_t *run_dst;

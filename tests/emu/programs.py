@@ -106,8 +106,8 @@ def larger_than_device():
         up = [0] + [int(line.split()[1]) for i, line in enumerate(lines) if line.startswith("up ") and i != hashed]
         report(got[:3] == want[:3] and want[0] == 0 and lines[hashed] == "up %d pinned" % (2 * n_tok)
                and max(up) < 2 * n_tok <= sum(up) < 2.6 * n_tok,
-               "%s: the pool stays on the host" % " ".join(args), "status %d: %s; %d bytes up, at most %d at once, %d ids" % (
-                   got[0], got[2][-500:], sum(up), max(up), n_tok))
+               "%s: the pool stays on the host" % " ".join(args), "%s, not %s; %d bytes up, at most %d at once, %d ids" % (
+                   got, want, sum(up), max(up), n_tok))
 
 
 def main():

@@ -20,5 +20,6 @@
 #define SLU_MODEL_READ_S 0.2e-9  /* read from a file in the page cache */
 #define SLU_MODEL_SCAN_S 0.1e-9  /* searched for the ends of documents */
 #define SLU_MODEL_COPY_S 0.45e-9 /* copied into a bin */
+#define SLU_MODEL_HASH_S 0.3e-9  /* through XXH3-128, with its bin */
 
 #endif

@@ -11,7 +11,7 @@
  * encode members, and their bytes do not depend on the library's version.
  *
  * Writing the text is the hot loop of the whole pipeline: 7.8 bytes for each token. A
- * table of 10,000 entries converts four digits by one look-up, without branches.
+ * table has the text of each id, so that an id is one load and one store.
  */
 #include "formats/shards/shard.h"
 
@@ -20,14 +20,16 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "lib/base/le.h"
+
 enum {
     BLOCK = 512,
-    GROUP = 10000,
     NAME_DIGITS = 12,
     SIZE_AT = 124,
     SIZE_DIGITS = 11,
     SUM_AT = 148,
-    MAX_TEXT = 12, /* of an id: ten digits, a comma, a space */
+    MAX_TEXT = 12,    /* of an id: ten digits, a comma, a space */
+    N_TEXT = 1000000, /* ids of up to six digits, whose texts take up to eight bytes */
 };
 
 /* A member's header of size 0 and number 000000000000, without its checksum. */
@@ -36,30 +38,28 @@ struct header {
     uint32_t sum; /* of its bytes, with spaces in the field of the checksum */
 };
 
-/* Entries of eight bytes: text of at most 6 bytes, and its length in the last byte. */
 struct wds {
-    uint64_t high[GROUP];    /* "7"; "" for 0 */
-    uint64_t low[2 * GROUP]; /* "7, ", then "0007, " */
+    uint64_t *text; /* of ids below n_text: "7, " as a little-endian number */
+    uint32_t n_text;
     struct header ids, mask;
     bool gzip;
 };
 
-/* Text that a native 64-bit store writes to memory in order. */
-static uint64_t entry(const char *text)
+static unsigned length_of(uint64_t text)
 {
-    uint8_t b[8] = {0};
-    size_t n = strlen(text);
-    uint64_t v;
-
-    memcpy(b, text, n);
-    b[7] = (uint8_t)n;
-    memcpy(&v, b, 8);
-    return v;
+    return 8 - (unsigned)__builtin_clzll(text) / 8;
 }
 
-static unsigned length_of(uint64_t e)
+/* Fills the table. A text is that of the id without its last digit, and this digit. */
+static void init_texts(struct wds *w)
 {
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? e >> 56 : e & 255;
+    const uint64_t end = ',' | ' ' << 8;
+
+    for (uint32_t i = 0; i < w->n_text; i++) {
+        const uint64_t digit = '0' + i % 10 + (end << 8), before = w->text[i / 10];
+        const unsigned n = i < 10 ? 0 : 8 * (length_of(before) - 2);
+        w->text[i] = digit << n | (before & ~(UINT64_MAX << n));
+    }
 }
 
 /* ext: the name after its digits. */
@@ -93,14 +93,12 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
     *state = w;
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
-    for (unsigned i = 0; i < GROUP; i++) {
-        snprintf(text, sizeof text, "%u", i);
-        w->high[i] = entry(i ? text : "");
-        snprintf(text, sizeof text, "%u, ", i);
-        w->low[i] = entry(text);
-        snprintf(text, sizeof text, "%04u, ", i);
-        w->low[GROUP + i] = entry(text);
-    }
+    const uint64_t n_id = cfg->header->vocab_size;
+    w->n_text = n_id < N_TEXT ? (uint32_t)n_id : N_TEXT;
+    w->text = calloc(w->n_text + 1, sizeof *w->text);
+    if (!w->text)
+        return slu_fail_nomem(err, w->n_text * sizeof *w->text);
+    init_texts(w);
     init_header(&w->ids, suffix[cfg->member]);
     snprintf(text, sizeof text, "loss_mask.%s", suffix[cfg->member]);
     init_header(&w->mask, text);
@@ -110,7 +108,10 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
 
 static void wds_release(void *state)
 {
-    free(state);
+    struct wds *w = state;
+
+    free(w ? w->text : NULL);
+    free(w);
 }
 
 static void wds_file_name(const void *state, uint64_t number, unsigned file, char *out,
@@ -175,37 +176,28 @@ static void put_header(const struct header *head, uint64_t index, uint64_t size,
     h[SUM_AT + 6] = 0;
 }
 
-static inline uint8_t *put_text(uint8_t *p, uint64_t e)
+/* Writes "id, ", and up to eight arbitrary bytes after it. */
+static inline uint8_t *put_id(const uint64_t *text, uint32_t n_text, uint8_t *p,
+                              uint32_t id)
 {
-    memcpy(p, &e, 8);
-    return p + length_of(e);
-}
-
-/* Writes "id, ", and up to eight arbitrary bytes after it. Whether an id has more than
- * four digits cannot be predicted, so there is no branch. */
-static inline uint8_t *put_id(const struct wds *w, uint8_t *p, uint32_t id)
-{
-    uint32_t hi = id / GROUP, lo = id % GROUP;
-    const uint32_t more = -(uint32_t)(hi != 0) & GROUP;
-
-    if (__builtin_expect(hi >= GROUP, 0)) {
-        p = put_text(p, w->high[hi / GROUP]);
-        p = put_text(p, w->low[GROUP + hi % GROUP]) - 2;
-    } else {
-        p = put_text(p, w->high[hi]);
-    }
-    return put_text(p, w->low[more + lo]);
+    if (__builtin_expect(id >= n_text, 0))
+        return p + snprintf((char *)p, MAX_TEXT + 1, "%u, ", id);
+    slu_put_le64(p, text[id]);
+    return p + length_of(text[id]);
 }
 
 static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64_t n,
                         unsigned tok_bytes)
 {
+    const uint64_t *text = w->text;
+    const uint32_t n_text = w->n_text;
+
     if (tok_bytes == 2)
         for (uint64_t i = 0; i < n; i++)
-            p = put_id(w, p, ((const uint16_t *)tok)[i]);
+            p = put_id(text, n_text, p, ((const uint16_t *)tok)[i]);
     else
         for (uint64_t i = 0; i < n; i++)
-            p = put_id(w, p, ((const uint32_t *)tok)[i]);
+            p = put_id(text, n_text, p, ((const uint32_t *)tok)[i]);
     return p;
 }
 

@@ -8,10 +8,10 @@
 #include "lib/flow/spool.h"
 
 enum {
-    WRITE = 256 << 10, /* bytes of a file between two writes */
-    ROWS = 4096,       /* sequences whose rows are put at once, */
-    MARKS = 1 << 20,   /* or fewer, with so many bytes of marked ids */
-    KEPT = 4 << 20,    /* bytes of kept_files in memory */
+    WRITE = 64 << 10, /* bytes of a file between two writes: they stay in the cache */
+    ROWS = 4096,      /* sequences whose rows are put at once, */
+    MARKS = 1 << 20,  /* or fewer, with so many bytes of marked ids */
+    KEPT = 4 << 20,   /* bytes of kept_files in memory */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -131,6 +131,7 @@ struct run {
     struct slu_shards *s;
     slu_shards_source *source;
     void *ctx;
+    bool alone; /* one thread: emit encodes, so that no bytes are copied */
 };
 
 static int produce(void *ctx, void *job, struct slu_err *err)
@@ -194,37 +195,46 @@ static void hash(const struct job *j, struct row *row, const struct slu_seq *q)
                            &j->b.seg[q->seg_off], q->n_seg);
 }
 
+/* Hashes sequence i, and appends its bytes to out, an array of files' buffers. */
+static int encode(struct slu_shards *s, struct job *j, size_t i, struct slu_buf *out,
+                  struct slu_err *err)
+{
+    struct row *row = (struct row *)(void *)j->row.data + i;
+    const struct slu_seq *q = &j->b.seq[i];
+    struct slu_shard_seq seq = {slu_batch_at(&j->b, q->tok_off),
+                                q->len_tok,
+                                row->place.at,
+                                &j->b.seg[q->seg_off],
+                                q->n_seg,
+                                j->b.str.data,
+                                NULL};
+    int rc = j->b.masks ? split_masks(s, j, q, &seq, err) : SLU_OK;
+
+    if (!rc && s->cfg.documents)
+        rc = slu_shards_check_document(seq.seg, seq.n_seg, seq.n_id, err);
+    hash(j, row, q);
+    if (!rc && !row->done)
+        rc = s->cfg.format->encode(s->state, &s->bucket[row->bucket].pub,
+                                   row->place.index, &seq, out, err);
+    return rc;
+}
+
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
     struct job *j = job;
     struct row *row = (void *)j->row.data;
+    int rc = SLU_OK;
 
     (void)worker;
     for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
         slu_buf_clear(&j->enc[f]);
-    for (size_t i = 0; i < j->b.n_seq; i++) {
-        const struct slu_seq *q = &j->b.seq[i];
-        struct slu_shard_seq seq = {slu_batch_at(&j->b, q->tok_off),
-                                    q->len_tok,
-                                    row[i].place.at,
-                                    &j->b.seg[q->seg_off],
-                                    q->n_seg,
-                                    j->b.str.data,
-                                    NULL};
-        int rc = j->b.masks ? split_masks(t->s, j, q, &seq, err) : SLU_OK;
-        if (!rc && t->s->cfg.documents)
-            rc = slu_shards_check_document(seq.seg, seq.n_seg, seq.n_id, err);
-        if (!rc && !row[i].done)
-            rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
-                                          row[i].place.index, &seq, j->enc, err);
-        if (rc)
-            return rc;
+    for (size_t i = 0; i < j->b.n_seq && !rc; i++) {
+        rc = encode(t->s, j, i, j->enc, err);
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             row[i].end[f] = j->enc[f].len;
-        hash(j, &row[i], q);
     }
-    return SLU_OK;
+    return rc;
 }
 
 /* With --last drop, the rows of the current shard wait, because the shard may be
@@ -244,30 +254,39 @@ static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_er
                                b->pub.name));
 }
 
-/* Appends the bytes of a sequence: from[f] to end[f] of enc[f]. */
-static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
-                     const size_t *from, const size_t *end, struct slu_err *err)
+/* Appends the bytes of sequence i to its bucket's files. from: where its bytes begin in
+ * enc; NULL: they are not made yet, and are made in their place. */
+static int put_bytes(struct slu_shards *s, bucket *b, struct job *j, size_t i,
+                     const size_t *from, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
+    const struct row *row = (const struct row *)(const void *)j->row.data + i;
+    const unsigned n_file = slu_shards_n_file(s);
     bool run = b->n_here && b->n_here % SLU_SHARD_RUN == 0;
+    size_t had[SLU_SHARD_FILES];
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
-        if (b->kept && f->kept_files >> i & 1) {
-            rc =
-                slu_spool_put(b->kept, j->enc[i].data + from[i], end[i] - from[i], err);
-            continue;
-        }
-        if (flushed(f, i) ? run : b->unwritten[i].len >= WRITE)
-            rc = drain(s, b, i, err);
-        if (!rc && end[i] > from[i])
-            rc = slu_buf_append(&b->unwritten[i], j->enc[i].data + from[i],
-                                end[i] - from[i], err);
+    for (unsigned k = 0; k < n_file && !rc; k++) {
+        struct slu_buf *to = &b->unwritten[k];
+        if (flushed(f, k) ? run : to->len >= WRITE)
+            rc = drain(s, b, k, err);
+        had[k] = to->len;
+        if (!rc && from && row->end[k] > from[k])
+            rc = slu_buf_append(to, j->enc[k].data + from[k], row->end[k] - from[k],
+                                err);
     }
+    if (!rc && !from)
+        rc = encode(s, j, i, b->unwritten, err);
+    for (unsigned k = 0; k < n_file && !rc && b->kept; k++)
+        if (f->kept_files >> k & 1) {
+            struct slu_buf *to = &b->unwritten[k];
+            rc = slu_spool_put(b->kept, to->data + had[k], to->len - had[k], err);
+            to->len = had[k];
+        }
     return rc;
 }
 
-static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
+static int put_sequence(struct slu_shards *s, struct job *j, size_t i,
                         const size_t *from, struct slu_err *err)
 {
     const struct row *row = (const struct row *)(const void *)j->row.data + i;
@@ -276,7 +295,9 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     int rc = b->n_here ? SLU_OK : begin_shard(s, b, err);
 
     if (!rc && !row->done)
-        rc = put_bytes(s, b, j, from, row->end, err);
+        rc = put_bytes(s, b, j, i, from, err);
+    else if (!rc && !from)
+        rc = encode(s, j, i, NULL, err);
     if (!rc)
         rc = slu_batch_add(&b->batch, s->masks ? slu_batch_at(&j->b, q->tok_off) : NULL,
                            q->len_tok, &j->b.seg[q->seg_off], q->n_seg, j->b.str.data,
@@ -305,15 +326,15 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     int rc = SLU_OK;
 
     for (size_t i = 0; i < j->b.n_seq && !rc; i++)
-        rc = put_sequence(t->s, j, i, i ? row[i - 1].end : zero, err);
+        rc = put_sequence(t->s, j, i, t->alone ? NULL : i ? row[i - 1].end : zero, err);
     return rc;
 }
 
 int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx,
                       unsigned n_threads, unsigned n_slots, struct slu_err *err)
 {
-    static const struct slu_pipe_ops ops = {produce, work, emit};
-    struct run t = {s, source, ctx};
+    struct run t = {s, source, ctx, n_threads == 1};
+    const struct slu_pipe_ops ops = {produce, t.alone ? NULL : work, emit};
     struct job *job = calloc(n_slots, sizeof *job);
     void **slot = calloc(n_slots, sizeof *slot);
     int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);

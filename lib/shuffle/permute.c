@@ -187,8 +187,9 @@ void slu_permute_judge(struct slu_permute *p, const struct slu_batch *b,
 }
 
 /* Whether a worker makes the sequence's record. Not worth one more copy are large
- * records, and batches with many bytes of ids. (packed_byte is 0 if keys depend on
- * earlier sequences, or if sequences need rows of their own.) */
+ * records (with one thread, all but small ones), and batches with many bytes of ids.
+ * (packed_byte is 0 if keys depend on earlier sequences, or if sequences need rows of
+ * their own.) */
 static bool is_packed(const struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q)
 {
@@ -380,8 +381,9 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
     p->progress = progress;
     p->progress_ctx = ctx;
     if (p->cfg.order != SLU_ORDER_KEEP && !p->select && !slu_permute_waits(p))
-        p->packed_byte =
-            p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4 : 1 << 20;
+        p->packed_byte = p->cfg.n_threads == 1              ? 1 << 10
+                         : p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4
+                                                            : 1 << 20;
     p->packed_most = p->cfg.budget_byte / 16;
     int rc = p->planned ? slu_permute_begin_planned(p, err) : SLU_OK;
     if (!rc && p->cfg.flow)

@@ -12,7 +12,7 @@
 #include "tools/cli/cli_flow.h"
 #include "tools/shuffle/mix.h"
 
-enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
+enum { JOB_TOK = 1 << 15, JOB_BYTE = 3 << 20 };
 
 /* Options that only apply to shards (tools/shuffle/shards.c). */
 struct shuffle_shards_opts {

@@ -98,19 +98,27 @@ void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
 }
 
 enum {
-    ONE_SHOT_TOK = 4094
-}; /* 16 KiB with the length: stays in the first-level cache */
+    ONE_SHOT_TOK = 4094, /* 16 KiB with the length: stays in the first-level cache */
+    DIRECT_TOK = 2048,   /* so many are hashed where they lie; fewer, as a copy */
+};
 
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes)
 {
     uint8_t b[8 + 4 * ONE_SHOT_TOK] __attribute__((aligned(64)));
     const uint8_t *p = tok;
+    XXH3_state_t st;
     slu_put_le64(b, len_tok);
+    if (tok_bytes == 4 && len_tok >= DIRECT_TOK &&
+        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        XXH3_128bits_reset(&st);
+        slu_xxh3_128_update(&st, b, 8);
+        slu_xxh3_128_update(&st, tok, 4 * len_tok);
+        return slu_xxh3_128_digest(&st);
+    }
     if (len_tok <= ONE_SHOT_TOK) {
         slu_hash_widen(b + 8, tok, len_tok, tok_bytes);
         return slu_hash128(b, 8 + 4 * len_tok);
     }
-    XXH3_state_t st;
     XXH3_128bits_reset(&st);
     for (size_t left = len_tok, fill = 8; left; fill = 0) {
         size_t n = (sizeof b - fill) / 4;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -379,6 +380,29 @@ int slu_out_write(struct slu_out *out, const void *p, size_t n, struct slu_err *
     if (out->hash)
         slu_xxh3_64_update(out->hash, p, n);
     out->n_byte += n;
+    return SLU_OK;
+}
+
+int slu_out_gather(struct slu_out *out, struct iovec *piece, unsigned n,
+                   struct slu_err *err)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (out->hash)
+            slu_xxh3_64_update(out->hash, piece[i].iov_base, piece[i].iov_len);
+        out->n_byte += piece[i].iov_len;
+    }
+    for (unsigned i = 0; i < n;) {
+        ssize_t r = piece[i].iov_len ? writev(out->fd, piece + i, (int)(n - i)) : 0;
+        if (r < 0 && errno != EINTR)
+            return slu_fail_errno(err, "%s: cannot be written", slu_out_name(out));
+        size_t done = r < 0 ? 0 : (size_t)r;
+        for (; i < n && done >= piece[i].iov_len; i++)
+            done -= piece[i].iov_len;
+        if (i < n && done) {
+            piece[i].iov_base = (uint8_t *)piece[i].iov_base + done;
+            piece[i].iov_len -= done;
+        }
+    }
     return SLU_OK;
 }
 

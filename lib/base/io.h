@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "buf.h"
 #include "err.h"
@@ -45,6 +46,10 @@ SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path,
                               struct slu_err *err);
 SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
                                struct slu_err *err);
+/* Writes n pieces in one call, if the system takes all; changes them. */
+#define SLU_OUT_PIECES 128
+SLU_MUST_USE int slu_out_gather(struct slu_out *out, struct iovec *piece, unsigned n,
+                                struct slu_err *err);
 /* Size and hash of a file. */
 struct slu_digest {
     uint64_t n_byte, xxh3; /* XXH3-64, seed 0 */

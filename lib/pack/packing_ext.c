@@ -147,6 +147,7 @@ static int end_bin(const struct slu_packing *p, uint64_t capacity, struct slu_se
     if (rc)
         return rc;
     q.len_tok = capacity;
+    q.hash = (struct slu_u128){0, 0};
     q.n_seg = out->n_seg - q.seg_off;
     out->seq[out->n_seq++] = q;
     return SLU_OK;

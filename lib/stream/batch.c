@@ -270,7 +270,15 @@ void slu_sum_late(struct slu_sum *a, const struct slu_seg *seg, struct slu_u128 
     a->trace_checksum = slu_u128_add(a->trace_checksum, trace_hash(hash, NULL, seg, 1));
 }
 
-/* hash: of each sequence; NULL: not known. late: no hashes at all. */
+struct slu_u128 slu_seq_hash(struct slu_batch *b, size_t i)
+{
+    struct slu_seq *q = &b->seq[i];
+    if (!(q->hash.lo | q->hash.hi))
+        q->hash = slu_batch_hash(b, q->tok_off, q->len_tok);
+    return q->hash;
+}
+
+/* hash: of each sequence; NULL: as slu_seq_hash. late: no hashes at all. */
 static void sum(struct slu_batch *b, const struct slu_u128 *hash, bool late)
 {
     if (b->sum_valid)
@@ -291,7 +299,7 @@ static void sum(struct slu_batch *b, const struct slu_u128 *hash, bool late)
         if (late)
             continue;
         if (slu_batch_has_ids(b))
-            h = hash ? hash[i] : slu_batch_hash(b, q->tok_off, q->len_tok);
+            h = hash ? hash[i] : slu_seq_hash(b, i);
         if (b->masks)
             mask = slu_mask_hash(slu_batch_at(b, q->tok_off), q->len_tok, h);
         const bool masked = b->masks && n.loss_tokens < q->len_tok - padding;

@@ -80,6 +80,8 @@ struct slu_seq {
     uint64_t len_tok;
     uint64_t seg_off; /* index in batch->seg */
     uint64_t n_seg;
+    struct slu_u128 hash; /* slu_seq_hash; 0: not known. Whoever changes the tokens
+                             clears it */
 };
 
 /* Counts and checksums of a set of sequences. The sums of two sets can be added
@@ -214,6 +216,8 @@ SLU_MUST_USE int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n
                                struct slu_err *err);
 /* Returns slu_hash_tokens of the n plain ids from token i on. */
 struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n);
+/* Returns that of sequence i, which keeps it. */
+struct slu_u128 slu_seq_hash(struct slu_batch *b, size_t i);
 /* Returns the hash by which what was read and what was written are compared:
  * slu_batch_hash, and with masks the hash of the mask added. The sum over all sequences is
  * slu_sum_content. */

@@ -15,6 +15,7 @@ void slu_frame_release(struct slu_frame *f)
 {
     slu_buf_release(&f->stored);
     slu_buf_release(&f->raw);
+    slu_buf_release(&f->early);
 }
 
 void slu_frames_free(struct slu_frames *fs)
@@ -143,7 +144,9 @@ int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
 int slu_frame_check(const struct slu_frame *f, struct slu_err *err)
 {
     size_t pad = f->stored.len - f->stored_byte;
-    if (slu_hash64(f->stored.data, f->stored.len) != f->payload_hash)
+    const uint64_t hash =
+        f->hashed ? f->stored_hash : slu_hash64(f->stored.data, f->stored.len);
+    if (hash != f->payload_hash)
         return slu_fail(err, SLU_E_CHECKSUM,
                         "frame %llu: its checksum is wrong; the stream is damaged",
                         (unsigned long long)f->number);
@@ -188,46 +191,53 @@ void slu_framer_release(struct slu_framer *w)
     slu_buf_release(&w->packed);
 }
 
-int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a, const void *b,
-                    size_t n_b, int level, struct slu_err *err)
+static size_t sum(const struct slu_span *p, unsigned n)
+{
+    size_t n_byte = 0;
+    for (unsigned i = 0; i < n; i++)
+        n_byte += p[i].n_byte;
+    return n_byte;
+}
+
+int slu_framer_pack(struct slu_framer *w, const struct slu_span *p, unsigned n,
+                    int level, struct slu_err *err)
 {
     if (!w->zstd && !(w->zstd = ZSTD_createCCtx()))
         return slu_fail_nomem(err, 1 << 20);
-    size_t n = a->len + n_b;
+    const size_t n_byte = sum(p, n);
     slu_buf_clear(&w->packed);
-    int rc = slu_buf_reserve(&w->packed, padded(ZSTD_compressBound(n)), err);
+    int rc = slu_buf_reserve(&w->packed, padded(ZSTD_compressBound(n_byte)), err);
     if (rc)
         return rc;
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
-    ZSTD_CCtx_setPledgedSrcSize(w->zstd, n);
+    ZSTD_CCtx_setPledgedSrcSize(w->zstd, n_byte);
     ZSTD_outBuffer o = {w->packed.data, w->packed.cap, 0};
-    ZSTD_inBuffer ia = {a->data, a->len, 0}, ib = {b, n_b, 0};
-    size_t r =
-        ZSTD_compressStream2(w->zstd, &o, &ia, n_b ? ZSTD_e_continue : ZSTD_e_end);
-    if (!ZSTD_isError(r) && n_b)
-        r = ZSTD_compressStream2(w->zstd, &o, &ib, ZSTD_e_end);
+    size_t r = 0;
+    for (unsigned i = 0; i < n && !ZSTD_isError(r); i++) {
+        ZSTD_inBuffer in = {p[i].p, p[i].n_byte, 0};
+        r = ZSTD_compressStream2(w->zstd, &o, &in,
+                                 i + 1 < n ? ZSTD_e_continue : ZSTD_e_end);
+    }
     if (r) /* an error, or no room although compressBound says there is */
         return slu_fail(err, SLU_E_NOMEM, "zstd: %s", ZSTD_getErrorName(r));
     w->packed.len = o.pos;
     return SLU_OK;
 }
 
-/* Writes the frame of a payload of `raw` bytes, which is stored as p, then q. */
+/* Writes the frame of a payload of `raw` bytes, which is stored as p[0, n). */
 static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
-                      size_t raw, const void *p, size_t n_p, const void *q, size_t n_q,
+                      size_t raw, const struct slu_span *p, unsigned n,
                       struct slu_err *err)
 {
-    size_t stored = n_p + n_q, pad = padded(stored) - stored;
-    int rc;
+    size_t stored = sum(p, n), pad = padded(stored) - stored;
     if (raw > SLU_FRAME_PAYLOAD)
         return slu_fail(err, SLU_E_LIMIT, "a frame of %zu bytes is over the limit",
                         raw);
     XXH3_state_t st;
     XXH3_64bits_reset(&st);
-    slu_xxh3_64_update(&st, p, n_p);
-    if (n_q)
-        slu_xxh3_64_update(&st, q, n_q);
+    for (unsigned i = 0; i < n; i++)
+        slu_xxh3_64_update(&st, p[i].p, p[i].n_byte);
     if (pad)
         slu_xxh3_64_update(&st, zeros, pad);
 
@@ -241,36 +251,45 @@ static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint6
     slu_put_le64(h + 40, aux);
     slu_put_le64(h + 48, slu_xxh3_64_digest(&st));
     slu_put_le64(h + 56, slu_hash64(h, 56));
-    rc = slu_out_write(w->out, h, sizeof h, err);
-    if (!rc && n_p)
-        rc = slu_out_write(w->out, p, n_p, err);
-    if (!rc && n_q)
-        rc = slu_out_write(w->out, q, n_q, err);
-    if (!rc && pad)
-        rc = slu_out_write(w->out, zeros, pad, err);
+    struct iovec v[SLU_OUT_PIECES];
+    unsigned n_v = 0;
+    int rc = SLU_OK;
+    v[n_v++] = (struct iovec){h, sizeof h};
+    for (unsigned i = 0; i < n && !rc; i++) {
+        if (n_v == SLU_OUT_PIECES - 1) {
+            rc = slu_out_gather(w->out, v, n_v, err);
+            n_v = 0;
+        }
+        v[n_v++] = (struct iovec){(void *)(uintptr_t)p[i].p, p[i].n_byte};
+    }
+    v[n_v++] = (struct iovec){(void *)(uintptr_t)zeros, pad};
+    if (!rc)
+        rc = slu_out_gather(w->out, v, n_v, err);
     w->number++;
     w->off_byte += SLU_FRAME_HEADER + stored + pad;
     return rc;
 }
 
 int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
-                   const struct slu_buf *a, const void *b, size_t n_b, int zstd_level,
-                   bool must, struct slu_err *err)
+                   const struct slu_span *p, unsigned n, int zstd_level, bool must,
+                   struct slu_err *err)
 {
-    size_t raw = a->len + n_b;
+    size_t raw = sum(p, n);
     if (zstd_level && raw <= SLU_FRAME_PAYLOAD) {
-        int rc = slu_framer_pack(w, a, b, n_b, zstd_level, err);
+        int rc = slu_framer_pack(w, p, n, zstd_level, err);
         if (rc)
             return rc;
-        if (w->packed.len < raw || must)
-            return put_stored(w, type, flags | SLU_FLAG_ZSTD, aux, raw, w->packed.data,
-                              w->packed.len, NULL, 0, err);
+        const struct slu_span packed = {w->packed.data, w->packed.len};
+        if (packed.n_byte < raw || must)
+            return put_stored(w, type, flags | SLU_FLAG_ZSTD, aux, raw, &packed, 1,
+                              err);
     }
-    return put_stored(w, type, flags, aux, raw, a->data, a->len, b, n_b, err);
+    return put_stored(w, type, flags, aux, raw, p, n, err);
 }
 
 int slu_framer_put_packed(struct slu_framer *w, uint32_t type, size_t raw_byte,
                           const void *packed, size_t n, struct slu_err *err)
 {
-    return put_stored(w, type, SLU_FLAG_ZSTD, 0, raw_byte, packed, n, NULL, 0, err);
+    const struct slu_span p = {packed, n};
+    return put_stored(w, type, SLU_FLAG_ZSTD, 0, raw_byte, &p, 1, err);
 }

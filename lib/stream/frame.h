@@ -31,9 +31,13 @@
 struct slu_frame {
     uint32_t type, flags;
     uint64_t number, raw_byte, stored_byte, aux, payload_hash;
+    bool hashed; /* stored_hash, of stored, is known */
+    uint64_t stored_hash;
     uint64_t n_tok;        /* tokens of a data frame, once it is decoded */
     struct slu_buf stored; /* payload as stored, with its zero padding */
     struct slu_buf raw;    /* decompressed payload; empty if it is not compressed */
+    struct slu_buf early;  /* hashes of its sequences, whose ids are in the vocabulary;
+                              empty: not known (stream_early.c) */
 };
 
 void slu_frame_release(struct slu_frame *f);
@@ -68,16 +72,19 @@ struct slu_framer {
 };
 
 void slu_framer_release(struct slu_framer *w);
-/* Writes one frame whose payload is a, then b. zstd_level 0: not compressed. Otherwise
- * it is compressed if that is smaller, or if `must`. */
+/* Bytes of a payload, which may lie in several places. */
+struct slu_span {
+    const void *p;
+    size_t n_byte;
+};
+/* Writes one frame whose payload is p[0, n), one behind another. zstd_level 0: not
+ * compressed. Otherwise it is compressed if that is smaller, or if `must`. */
 SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags,
-                                uint64_t aux, const struct slu_buf *a, const void *b,
-                                size_t n_b, int zstd_level, bool must,
-                                struct slu_err *err);
-/* Compresses a, then b, into w->packed as slu_framer_put does. */
-SLU_MUST_USE int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a,
-                                 const void *b, size_t n_b, int zstd_level,
-                                 struct slu_err *err);
+                                uint64_t aux, const struct slu_span *p, unsigned n,
+                                int zstd_level, bool must, struct slu_err *err);
+/* Compresses them into w->packed as slu_framer_put does. */
+SLU_MUST_USE int slu_framer_pack(struct slu_framer *w, const struct slu_span *p,
+                                 unsigned n, int zstd_level, struct slu_err *err);
 /* Writes a frame whose payload of raw_byte bytes is packed already. */
 SLU_MUST_USE int slu_framer_put_packed(struct slu_framer *w, uint32_t type,
                                        size_t raw_byte, const void *packed, size_t n,

@@ -365,9 +365,9 @@ int slu_names_put_vocab(struct slu_names *n, struct slu_framer *w, struct slu_er
         return slu_framer_put_packed(w, SLU_VOCB, 8 + 9 * v->n + v->off[v->n],
                                      v->packed, v->packed_byte, err);
     rc = slu_vocab_encode(v, &raw, err);
+    const struct slu_span p = {raw.data, raw.len};
     if (!rc)
-        rc = slu_framer_put(w, SLU_VOCB, 0, 0, &raw, NULL, 0, SLU_VOCAB_LEVEL, true,
-                            err);
+        rc = slu_framer_put(w, SLU_VOCB, 0, 0, &p, 1, SLU_VOCAB_LEVEL, true, err);
     slu_buf_release(&raw);
     return rc;
 }
@@ -378,8 +378,9 @@ int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
     struct slu_framer w = {0};
     struct slu_buf raw = SLU_BUF_INIT;
     int rc = slu_vocab_encode(v, &raw, err);
+    const struct slu_span p = {raw.data, raw.len};
     if (!rc)
-        rc = slu_framer_pack(&w, &raw, NULL, 0, SLU_VOCAB_LEVEL, err);
+        rc = slu_framer_pack(&w, &p, 1, SLU_VOCAB_LEVEL, err);
     slu_buf_release(&raw);
     slu_buf_release(out);
     *out = w.packed;

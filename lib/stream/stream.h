@@ -193,6 +193,9 @@ void slu_reader_expect(struct slu_reader *r, uint64_t tok_byte, uint64_t room_by
 /* Makes slu_reader_fetch, called by the pipe's produce, call slu_pipe_take before it
  * reads a long sequence. NULL: no longer. */
 void slu_reader_use_pipe(struct slu_reader *r, struct slu_pipe *p);
+/* Whether slu_reader_fetch and slu_batch_open run in one thread: then a frame is hashed
+ * while it is read. */
+void slu_reader_alone(struct slu_reader *r, bool alone);
 /* Reads the next batch, still encoded: one data frame, or the frames of one long
  * sequence. Serial. SLU_EOF at the end of the last stream. */
 SLU_MUST_USE int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b,
@@ -260,6 +263,10 @@ SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out
  * Serial. */
 SLU_MUST_USE int slu_writer_put(struct slu_writer *w, struct slu_batch *b,
                                 struct slu_err *err);
+/* As slu_writer_put; but may take the memory of the batch's tokens, instead of copying
+ * them, and give it other memory. The tokens cannot be read afterwards. */
+SLU_MUST_USE int slu_writer_pass(struct slu_writer *w, struct slu_batch *b,
+                                 struct slu_err *err);
 /* Write a document whose length is not known at its first token: begin, parts, end,
  * with no other put between them. The stream has the bytes that slu_writer_put of the
  * whole document would give, but at most a frame of it is in memory. seg: source,

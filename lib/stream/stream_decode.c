@@ -5,15 +5,6 @@
 #include "lib/base/le.h"
 #include "stream_reader.h"
 
-/* The columns of one payload (STREAM.md section 6). */
-struct columns {
-    uint64_t n_seq, n_seg, n_tok, n_id;
-    const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
-        *extra[SLU_N_EXTRA], /* NULL: the stream does not have it */
-        *ids, *mask;         /* NULL: the stream has none */
-    const uint8_t *tok;
-};
-
 static int bad(const struct slu_frame *f, const char *what, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_FORMAT, "frame %llu: %s", (unsigned long long)f->number,
@@ -30,10 +21,9 @@ static const uint8_t *column(struct slu_cursor *c, uint64_t n, uint64_t width)
     return n > c->n / width ? NULL : slu_cursor_take(c, n * width);
 }
 
-/* masks: the frame's member has masks. */
-static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
-                 const struct slu_header *h, bool masks, struct columns *k,
-                 struct slu_err *err)
+int slu_columns_split(const struct slu_frame *f, const uint8_t *p, size_t n,
+                      const struct slu_header *h, bool masks, struct slu_columns *k,
+                      struct slu_err *err)
 {
     struct slu_cursor c = {p, n, 0};
     const uint8_t *q = slu_cursor_take(&c, 64);
@@ -76,11 +66,11 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
-/* Whether all ids are below vocab_size. The stored byte order is the native one on all
+/* The stored byte order is the native one on all
  * supported hosts. Written for SSE2, which has the largest of signed words of 2 bytes
  * only; of 4 bytes, it is the sign of a difference that tells. */
-static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
-                         uint64_t vocab_size)
+bool slu_ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
+                      uint64_t vocab_size)
 {
     if (n == 0)
         return true;
@@ -106,7 +96,7 @@ static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
 }
 
 /* Row i's extras into *s; false: one is not finite, or of padding. */
-static bool get_extras(const struct columns *c, uint64_t i, struct slu_seg *s)
+static bool get_extras(const struct slu_columns *c, uint64_t i, struct slu_seg *s)
 {
     for (unsigned k = 0; k < SLU_N_EXTRA; k++) {
         const struct slu_extra_kind *kind = &slu_extra_kind[k];
@@ -121,8 +111,8 @@ static bool get_extras(const struct columns *c, uint64_t i, struct slu_seg *s)
 
 /* Adds row i of the columns as a segment, or to the last one if it continues that. */
 static int add_seg(struct slu_batch *b, const struct slu_frame *f,
-                   const struct columns *k, uint64_t i, bool continues, uint64_t *id_at,
-                   struct slu_err *err)
+                   const struct slu_columns *k, uint64_t i, bool continues,
+                   uint64_t *id_at, struct slu_err *err)
 {
     struct slu_seg s = {
         .source = slu_le64(k->source + 8 * i),
@@ -170,7 +160,7 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
  * if its last sequence continues in this one, else NULL. inner_padding: padding may
  * stand before another segment. */
 static int add_rows(struct slu_batch *b, const struct slu_frame *f,
-                    const struct columns *k, const struct slu_frame *before,
+                    const struct slu_columns *k, const struct slu_frame *before,
                     bool inner_padding, struct slu_err *err)
 {
     uint64_t at_seg = 0, id_at = 0, tok_end = 0;
@@ -257,7 +247,7 @@ static int reserve(const struct slu_reader *r, struct slu_batch *b, struct slu_e
 
 /* Appends the tokens of one frame to `own`, marked if the batch has masks. */
 static int add_tokens(const struct slu_reader *r, struct slu_batch *b,
-                      const struct columns *k, struct slu_err *err)
+                      const struct slu_columns *k, struct slu_err *err)
 {
     size_t n_byte = k->n_tok * b->tok_bytes;
     if (!b->masks)
@@ -304,20 +294,23 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
     int rc = reserve(r, b, err);
     for (size_t i = 0; !rc && i < b->raw->n; i++) {
         struct slu_frame *f = &b->raw->f[i];
-        struct columns k = {0};
+        struct slu_columns k = {0};
         const uint8_t *p;
         size_t n;
         rc = slu_frame_check(f, err);
         if (!rc)
             rc = slu_frame_payload(f, &p, &n, err);
         if (!rc)
-            rc = split(f, p, n, &r->header, masks, &k, err);
-        if (!rc && ids &&
-            !ids_in_range(k.tok, k.n_tok, slu_header_stored(&r->header),
-                          r->header.vocab_size))
+            rc = slu_columns_split(f, p, n, &r->header, masks, &k, err);
+        if (!rc && ids && !f->early.len &&
+            !slu_ids_in_range(k.tok, k.n_tok, slu_header_stored(&r->header),
+                              r->header.vocab_size))
             rc = bad(f, "a token is not in the vocabulary", err);
         if (!rc)
             rc = add_rows(b, f, &k, before, inner_padding, err);
+        for (size_t q = 0; !rc && one && q < f->early.len / sizeof(struct slu_u128);
+             q++)
+            b->seq[q].hash = ((const struct slu_u128 *)(void *)f->early.data)[q];
         if (!rc && tokens && !one)
             rc = add_tokens(r, b, &k, err);
         if (rc)

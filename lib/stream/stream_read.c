@@ -85,13 +85,18 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
     return slu_frame_parse(f, h, r->number, err);
 }
 
-/* Reads the stored payload of f. */
-static int read_stored(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
+/* Reads the stored payload of f. one: it is a data frame with whole sequences. */
+static int read_stored(struct slu_reader *r, struct slu_frame *f, bool one,
+                       struct slu_err *err)
 {
     size_t n = slu_frame_span(f) - SLU_FRAME_HEADER, got;
     slu_buf_clear(&f->stored);
+    slu_buf_clear(&f->early);
+    f->hashed = false;
     int rc = slu_buf_reserve(&f->stored, n, err);
-    if (!rc)
+    if (!rc && r->alone)
+        rc = slu_early_read(r, f, n, one, &got, err);
+    else if (!rc)
         rc = slu_read_full(r->fd, f->stored.data, n, &got, err);
     if (rc)
         return rc;
@@ -134,7 +139,7 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     if (!in_place)
         return slu_fail(err, SLU_E_FORMAT, "frame %llu of type %.4s cannot stand here",
                         (unsigned long long)f->number, (const char *)&f->type);
-    int rc = read_stored(r, f, err);
+    int rc = read_stored(r, f, false, err);
     if (!rc)
         rc = slu_frame_check(f, err);
     if (rc)
@@ -193,7 +198,7 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
     if (!rc && f.type != SLU_HEAD)
         rc = slu_fail(err, SLU_E_FORMAT, "does not begin with a header");
     if (!rc)
-        rc = read_stored(&t, &f, err);
+        rc = read_stored(&t, &f, false, err);
     if (!rc)
         rc = slu_frame_check(&f, err);
     if (!rc)
@@ -283,6 +288,11 @@ void slu_reader_take(struct slu_reader *r, uint64_t n_tok)
         slu_pipe_take(r->pipe, n_tok * tok_byte, r->room_byte);
 }
 
+void slu_reader_alone(struct slu_reader *r, bool alone)
+{
+    r->alone = alone;
+}
+
 void slu_reader_use_pipe(struct slu_reader *r, struct slu_pipe *p)
 {
     r->pipe = p;
@@ -309,10 +319,12 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
         return rc;
     memset(fs->f + had, 0, (fs->cap - had) * sizeof *fs->f);
     struct slu_frame *f = &fs->f[fs->n++];
-    struct slu_buf stored = f->stored, raw = f->raw;
+    struct slu_buf stored = f->stored, raw = f->raw, early = f->early;
+    const bool first = b->raw->n == 1 && !r->continues;
     *f = r->meta;
     f->stored = stored;
     f->raw = raw;
+    f->early = early;
 
     uint8_t row[24];
     slu_put_le64(row, r->off_byte);
@@ -322,7 +334,7 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     r->n_seq_begun += f->aux;
     r->continues = f->flags & SLU_FLAG_SEQ_CONTINUES;
     r->member[r->n_member - 1].n_frame++;
-    return read_stored(r, f, err);
+    return read_stored(r, f, first && !r->continues, err);
 }
 
 /* Fails, as the sequence in b is longer than max_seq_tok; the message names it. */

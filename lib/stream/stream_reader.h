@@ -38,6 +38,7 @@ struct slu_reader {
     slu_promise_fn *promise; /* or NULL */
     struct slu_sum over_seen;
     struct slu_pipe *pipe;          /* slu_reader_use_pipe */
+    bool alone;                     /* slu_reader_alone */
     uint64_t tok_byte, room_byte;   /* slu_reader_expect */
     bool tracked;                   /* slu_reader_track */
     bool defers;                    /* slu_reader_defer */
@@ -109,6 +110,28 @@ void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
 
 /* Whether the batch's sums may wait for slu_batch_sum_parts. */
 bool slu_reader_may_wait(struct slu_reader *r, const struct slu_batch *b);
+
+/* The columns of one payload (STREAM.md section 6). */
+struct slu_columns {
+    uint64_t n_seq, n_seg, n_tok, n_id;
+    const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
+        *extra[SLU_N_EXTRA], /* NULL: the stream does not have it */
+        *ids, *mask;         /* NULL: the stream has none */
+    const uint8_t *tok;
+};
+/* Finds them in p[0, n). masks: the frame's member has masks. */
+SLU_MUST_USE int slu_columns_split(const struct slu_frame *f, const uint8_t *p,
+                                   size_t n, const struct slu_header *h, bool masks,
+                                   struct slu_columns *k, struct slu_err *err);
+/* Whether all ids are below vocab_size. */
+bool slu_ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
+                      uint64_t vocab_size);
+
+/* Reads n bytes of f's stored payload, piece by piece; hashes them, and if `sequences`
+ * its sequences, while they are in the cache (stream_early.c). *got < n: the file
+ * ends. */
+SLU_MUST_USE int slu_early_read(struct slu_reader *r, struct slu_frame *f, size_t n,
+                                bool sequences, size_t *got, struct slu_err *err);
 
 /* Reserves the memory of n_tok tokens with the pipe, if there is one. */
 void slu_reader_take(struct slu_reader *r, uint64_t n_tok);

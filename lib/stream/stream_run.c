@@ -51,6 +51,7 @@ int slu_stream_run_side(struct slu_reader *r, const struct slu_side_ops *ops, vo
 {
     static const struct slu_pipe_ops pipe = {produce, work, emit};
     struct run t = {r, ops, ctx, NULL};
+    slu_reader_alone(r, n_threads == 1);
     void **job = calloc(n_slots, sizeof *job);
     int rc = job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
     for (unsigned i = 0; !rc && i < n_slots; i++) {

@@ -79,6 +79,14 @@ static inline int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Writes a frame whose payload is w->scratch. */
+static int put_scratch(struct slu_writer *w, uint32_t type, uint64_t aux,
+                       int zstd_level, struct slu_err *err)
+{
+    const struct slu_span p = {w->scratch.data, w->scratch.len};
+    return slu_framer_put(&w->framer, type, 0, aux, &p, 1, zstd_level, false, err);
+}
+
 /* ---- names ---- */
 
 static int note_source(struct slu_writer *w, uint64_t ordinal, struct slu_err *err)
@@ -147,8 +155,7 @@ static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
         if (rc)
             return rc;
         slu_put_le64(w->scratch.data, in_frame);
-        rc = slu_framer_put(&w->framer, sources ? SLU_SRCS : SLU_DOMS, 0, 0,
-                            &w->scratch, NULL, 0, w->zstd_level, false, err);
+        rc = put_scratch(w, sources ? SLU_SRCS : SLU_DOMS, 0, w->zstd_level, err);
         if (rc)
             return rc;
     }
@@ -176,8 +183,10 @@ static int split_masks(struct slu_writer *w, struct slu_err *err)
         rc = slu_buf_reserve(&w->col[MASK], n_bit_byte, err);
     if (rc)
         return rc;
-    slu_mask_split(slu_frame_tok_data(&w->tok), w->n_tok, ids ? w->plain.data : NULL,
-                   stored, w->col[MASK].data);
+    struct slu_span marked = {0};
+    slu_frame_tok_spans(&w->tok, w->n_tok * sizeof(uint32_t), &marked);
+    slu_mask_split(marked.p, w->n_tok, ids ? w->plain.data : NULL, stored,
+                   w->col[MASK].data);
     w->plain.len = ids ? w->n_tok * stored : 0;
     w->col[MASK].len = n_bit_byte;
     return SLU_OK;
@@ -220,11 +229,15 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     if (!rc)
         rc = slu_buf_append(&w->index, row, sizeof row, err);
     size_t n_byte = has_tok(w) ? (size_t)w->n_tok * (size_t)w->header.tok_bytes : 0;
-    const bool masks = w->header.masks;
+    struct slu_span p[1 + SLU_FRAME_PARTS] = {{meta->data, meta->len}};
+    unsigned n = 1;
+    if (w->header.masks)
+        p[n++] = (struct slu_span){w->plain.data, w->plain.len};
+    else
+        n += slu_frame_tok_spans(&w->tok, n_byte, p + 1);
     if (!rc)
-        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta,
-                            masks ? w->plain.data : slu_frame_tok_data(&w->tok),
-                            masks ? w->plain.len : n_byte, w->zstd_level, false, err);
+        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, p, n,
+                            w->zstd_level, false, err);
     w->n_frame++;
     w->seqs_begun += w->n_begun;
     w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
@@ -454,9 +467,9 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
     int rc = slu_header_copy(&w->header, h, err);
     if (!rc)
         rc = slu_header_encode(h, &w->scratch, err);
+    w->tok.whole = h->masks || cfg->zstd_level; /* libzstd's bytes depend on parts */
     if (!rc)
-        rc = slu_framer_put(&w->framer, SLU_HEAD, 0, 0, &w->scratch, NULL, 0, 0, false,
-                            err);
+        rc = put_scratch(w, SLU_HEAD, 0, 0, err);
     if (!rc && !cfg->no_vocab)
         rc = slu_names_put_vocab(cfg->names, &w->framer, err);
     if (rc)
@@ -466,7 +479,8 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
     return rc;
 }
 
-int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
+static int put(struct slu_writer *w, struct slu_batch *b, struct slu_batch *from,
+               struct slu_err *err)
 {
     if (b->masks != w->header.masks ||
         (b->masks && b->marks_only != w->header.no_tokens))
@@ -480,7 +494,17 @@ int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *er
         if (rc)
             return rc;
     }
-    return slu_frame_tok_keep(&w->tok, (size_t)w->header.tok_bytes, err);
+    return slu_frame_tok_keep(&w->tok, from, (size_t)w->header.tok_bytes, err);
+}
+
+int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
+{
+    return put(w, b, NULL, err);
+}
+
+int slu_writer_pass(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
+{
+    return put(w, b, b, err);
 }
 
 const struct slu_sum *slu_writer_sum(const struct slu_writer *w)
@@ -507,9 +531,7 @@ static int put_end(struct slu_writer *w, struct slu_err *err)
             (unsigned long long)w->sum.n.tokens, (unsigned long long)w->did.tokens);
     slu_buf_clear(&w->scratch);
     int rc = slu_buf_append(&w->scratch, e, sizeof e, err);
-    return rc ? rc
-              : slu_framer_put(&w->framer, SLU_ENDS, 0, 0, &w->scratch, NULL, 0, 0,
-                               false, err);
+    return rc ? rc : put_scratch(w, SLU_ENDS, 0, 0, err);
 }
 
 static int put_index(struct slu_writer *w, struct slu_err *err)
@@ -521,17 +543,18 @@ static int put_index(struct slu_writer *w, struct slu_err *err)
         int rc = put_u64(&w->scratch, k, err);
         if (!rc)
             rc = put_u64(&w->scratch, 0, err);
+        const struct slu_span p[] = {
+            {w->scratch.data, w->scratch.len},
+            {n ? w->index.data + at * INDEX_ROW : NULL, k * INDEX_ROW}};
         if (!rc)
-            rc = slu_framer_put(&w->framer, SLU_INDX, 0, 0, &w->scratch,
-                                n ? w->index.data + at * INDEX_ROW : NULL,
-                                k * INDEX_ROW, w->zstd_level, false, err);
+            rc = slu_framer_put(&w->framer, SLU_INDX, 0, 0, p, n ? 2 : 1, w->zstd_level,
+                                false, err);
         if (rc)
             return rc;
         at += k;
     } while (at < n);
     slu_buf_clear(&w->scratch);
-    return slu_framer_put(&w->framer, SLU_FOOT, 0, first, &w->scratch, NULL, 0, 0,
-                          false, err);
+    return put_scratch(w, SLU_FOOT, first, 0, err);
 }
 
 int slu_writer_close(struct slu_writer *w, struct slu_err *err)
@@ -559,7 +582,7 @@ void slu_writer_abort(struct slu_writer *w)
     slu_header_release(&w->header);
     for (int i = 0; i < N_COLUMN; i++)
         slu_buf_release(&w->col[i]);
-    slu_buf_release(&w->tok.own);
+    slu_frame_tok_release(&w->tok);
     slu_buf_release(&w->plain);
     slu_buf_release(&w->part.id);
     slu_buf_release(&w->index);

@@ -5,7 +5,7 @@
  * pthread_create's start in the new thread, in one of four cases sleep up to N
  *                     microseconds. Workers leave a lock whenever they take a job or
  *                     hand one back, so jobs are taken late and finish out of order
- *   SHIM_SHORT=1      read() and write() move fewer bytes than asked, and now and then
+ *   SHIM_SHORT=1      read(), write() and writev() move fewer bytes than asked, and now and then
  *                     fail with EINTR: what a signal or a slow pipe does
  *   SHIM_SEED=N       another sequence of delays
  *   SHIM_LOG=FILE     gets "delays shorts" at exit, to prove that it took part
@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -141,6 +142,24 @@ ssize_t write(int fd, const void *p, size_t n)
     REAL(write);
     size_t m = shorter(n);
     return m == (size_t)-1 ? -1 : real(fd, p, m);
+}
+ssize_t writev(int fd, const struct iovec *v, int n)
+{
+    REAL(writev);
+    struct iovec part[128];
+    size_t all = 0;
+    n = n < 128 ? n : 128;
+    for (int i = 0; i < n; i++)
+        all += v[i].iov_len;
+    size_t left = shorter(all);
+    if (left == (size_t)-1)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        part[i] = v[i];
+        part[i].iov_len = left < v[i].iov_len ? left : v[i].iov_len;
+        left -= part[i].iov_len;
+    }
+    return real(fd, part, n);
 }
 ssize_t pwrite(int fd, const void *p, size_t n, off_t off)
 {

@@ -39,6 +39,10 @@ ssize_t write(int fd, const void *p, size_t n)
 {
     return fails(IO) ? -1 : (ssize_t)syscall(SYS_write, fd, p, n);
 }
+ssize_t writev(int fd, const struct iovec *v, int n)
+{
+    return fails(IO) ? -1 : (ssize_t)syscall(SYS_writev, fd, v, n);
+}
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void *__libc_malloc(size_t n);

@@ -155,7 +155,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     j->tok += b->n_tok;
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
     return j->partition ? choose_partition_put(j->partition, b, err)
-                        : slu_writer_put(j->writer, b, err);
+                        : slu_writer_pass(j->writer, b, err);
 }
 
 static int again(void *ctx, struct slu_reader **r, struct slu_err *err)

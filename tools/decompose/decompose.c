@@ -218,7 +218,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
     if (j->mix.mixing)
         return slu_mixing_add(j->mix.mixing, b, err);
-    return j->writer ? slu_writer_put(j->writer, b, err) : SLU_OK;
+    return j->writer ? slu_writer_pass(j->writer, b, err) : SLU_OK;
 }
 
 /* ---- reports ---- */

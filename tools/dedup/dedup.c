@@ -341,7 +341,7 @@ int dedup_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     io->tok += b->n_tok;
     cli_progress(io->ctx, slu_reader_bytes(io->reader), io->tok);
     int rc = io->index ? slu_index_put(io->index, b, err) : SLU_OK;
-    return rc ? rc : slu_writer_put(io->writer, b, err);
+    return rc ? rc : slu_writer_pass(io->writer, b, err);
 }
 
 int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reason,

@@ -186,7 +186,7 @@ static int put(struct pack_job *j, struct slu_batch *b, struct slu_err *err)
     if (!j->writer)
         return SLU_OK;
     return j->balance ? slu_balance_put(j->balance, b, j->writer, err)
-                      : slu_writer_put(j->writer, b, err);
+                      : slu_writer_pass(j->writer, b, err);
 }
 
 static int take_long(struct pack_job *j, const struct slu_batch *b,
@@ -216,7 +216,7 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
     slu_count_add(&j->passed, b->sum.n);
     slu_count_add(&j->padding, s->padding);
     j->waiting += s->waiting;
-    int rc = put(j, b, err);
+    int rc = SLU_OK;
     for (size_t i = 0; i < s->too_long.n && !rc; i++)
         rc = take_long(j, b, &s->too_long.run[i], err);
     if (!rc && j->relater)
@@ -224,6 +224,8 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
     if (!rc)
         rc = slu_packing_add(j->packing, b, s->waits.run, s->waits.n, s->held, s->late,
                              &j->pieces, err);
+    if (!rc)
+        rc = put(j, b, err);
     j->tok += b->n_tok;
     slu_buf_trim(&s->related.plain, SLU_KEEP_BYTE);
     slu_hashes_trim(&s->related.scratch.hashes);

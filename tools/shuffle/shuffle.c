@@ -172,7 +172,7 @@ int shuffle_emit(void *job, void *load, struct slu_err *err)
 {
     struct job *j = job;
     struct shuffle_load *l = load;
-    int rc = slu_writer_put(j->writer, &l->b, err);
+    int rc = slu_writer_pass(j->writer, &l->b, err);
 
     slu_batch_trim(&l->b);
     return rc;

@@ -133,7 +133,7 @@ static int hash(void *ctx, unsigned worker, struct slu_batch *b, void *side,
         return rc;
     struct slu_u128 *h = (void *)out->data;
     for (size_t i = 0; i < b->n_seq; i++)
-        h[i] = slu_batch_hash(b, b->seq[i].tok_off, b->seq[i].len_tok);
+        h[i] = slu_seq_hash(b, i);
     return SLU_OK;
 }
 

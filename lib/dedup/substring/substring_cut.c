@@ -168,6 +168,7 @@ static int rewrite(struct slu_gaps *c, struct slu_batch *b, struct slu_seq *q,
     b->n_seg = q->seg_off + n_seg;
     q->n_seg = n_seg;
     q->len_tok = to;
+    q->hash = (struct slu_u128){0, 0};
     b->n_tok = q->tok_off + to;
     b->own.len = b->n_tok * b->tok_bytes;
     if (n_seg == 0)

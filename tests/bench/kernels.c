@@ -1,6 +1,6 @@
 /* kernels.c - measures each kernel and its CPU version, beside a plain copy.
  *
- *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r ROUNDS] [-k hspgc]
+ *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r ROUNDS] [-k hspgxc]
  *
  * The data is on the device before the clock starts, and stays there. `moved` counts the
  * bytes that a pass needs: each input read once, each output written once. `of memcpy`
@@ -29,6 +29,7 @@ unsigned n_threads = 2;
 uint32_t capacity = 8192;
 bool have_device;
 double cpu_memcpy, cpu_memcpy_all, gpu_memcpy;
+struct model model;
 static unsigned rounds = 5;
 
 static double now(void)
@@ -180,11 +181,12 @@ static void measure_copies(void)
     void *host, *there = c.to;
     must(slu_device_host_alloc(&host, c.n_byte), "page-locked memory");
     c = (struct copy){there, host, c.n_byte, 1, false};
-    printf("memcpy     to device    %8.2f GB/s one way\n",
-           (double)c.n_byte / seconds(copy_bus, &c, true) * 1e-9);
+    model.bus = (double)c.n_byte / seconds(copy_bus, &c, true);
+    printf("memcpy     to device    %8.2f GB/s one way\n", model.bus * 1e-9);
     c = (struct copy){host, there, c.n_byte, 1, true};
-    printf("memcpy     from device  %8.2f GB/s one way\n",
-           (double)c.n_byte / seconds(copy_bus, &c, true) * 1e-9);
+    double back = (double)c.n_byte / seconds(copy_bus, &c, true);
+    printf("memcpy     from device  %8.2f GB/s one way\n", back * 1e-9);
+    model.bus = back < model.bus ? back : model.bus;
     slu_device_host_free(host);
     slu_device_free(there);
 }
@@ -341,8 +343,11 @@ static void bench_scan(unsigned tok_bytes)
     struct slu_eos_block b;
     struct scanning s = {tok, count, far, &b, NULL, n, 0, tok_bytes};
     double n_byte = (double)tok_bytes * (double)n;
-    row(tok_bytes == 2 ? "scan u16" : "scan u32", "cpu x 1", (double)n, n_byte,
-        seconds(scan_cpu, &s, false), cpu_memcpy);
+    double took = seconds(scan_cpu, &s, false);
+    if (tok_bytes == 2)
+        model.scan = took / (double)n;
+    row(tok_bytes == 2 ? "scan u16" : "scan u32", "cpu x 1", (double)n, n_byte, took,
+        cpu_memcpy);
     if (have_device) {
         size_t w = slu_eos_lengths_cuda_work(n);
         struct scanning on = {device(tok, n * tok_bytes),
@@ -366,11 +371,49 @@ static void bench_scan(unsigned tok_bytes)
     munmap(far, far_byte);
 }
 
+/* Starts the device as pack does, with a gigabyte of page-locked memory. Returns the
+ * code of what failed. */
+static int start_device(int *n)
+{
+    const size_t n_byte = (size_t)1 << 30;
+    const double began = now();
+    int code = slu_device_count(n);
+    if (!code && *n > 0)
+        code = slu_device_select(0);
+    have_device = !code && *n > 0;
+    if (!have_device)
+        return code;
+    char *host = big(n_byte);
+    must(slu_device_host_lock(host, n_byte), "page-locked memory");
+    model.start = now() - began;
+    slu_device_host_unlock(host);
+    munmap(host, n_byte);
+    return 0;
+}
+
+/* Prints lines of lib/base/device_model.h. Its other figures are not of kernels/ (READ,
+ * HASH), of the data sheet (SM, ISSUE) or small (LAUNCH). */
+static void print_model(void)
+{
+    const struct {
+        const char *name;
+        double value;
+    } LINE[] = {{"START_S", model.start},
+                {"BUS_BYTE_PER_S", model.bus},
+                {"HBM_BYTE_PER_S", gpu_memcpy},
+                {"COPY_S", model.copy},
+                {"SCAN_S", model.scan}};
+    printf("\nlib/base/device_model.h, as measured here:\n");
+    for (size_t i = 0; i < sizeof LINE / sizeof *LINE; i++)
+        if (LINE[i].value > 0)
+            printf("#define SLU_MODEL_%s %.3g\n", LINE[i].name, LINE[i].value);
+}
+
 int main(int argc, char **argv)
 {
     int c, n = 0;
     char name[128] = "no device";
-    const char *only = "hspgc"; /* which kernels */
+    const char *only = "hspgxc"; /* which kernels */
     while ((c = getopt(argc, argv, "n:g:T:L:r:k:")) != -1) {
         switch (c) {
         case 'n':
@@ -393,14 +436,13 @@ int main(int argc, char **argv)
             break;
         default:
             fprintf(stderr, "usage: bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] "
-                            "[-L CAPACITY] [-r ROUNDS] [-k hspgc]\n");
+                            "[-L CAPACITY] [-r ROUNDS] [-k hspgxc]\n");
             return 2;
         }
     }
     if (!n_item || n_id < 10000 || !n_threads || !capacity || !rounds)
         return 2;
-    int code = slu_device_count(&n);
-    have_device = code == 0 && n > 0 && slu_device_select(0) == 0;
+    int code = start_device(&n);
     if (have_device)
         (void)slu_device_name(0, name, sizeof name);
     else if (code)
@@ -419,7 +461,10 @@ int main(int argc, char **argv)
         bench_place(len, order);
     for (unsigned b = 2; b <= 4 && strchr(only, 'g'); b += 2)
         bench_copy(b);
+    for (unsigned b = 2; b <= 4 && strchr(only, 'x'); b += 2)
+        bench_hash(b);
     for (unsigned b = 2; b <= 4 && strchr(only, 'c'); b += 2)
         bench_scan(b);
+    print_model();
     return 0;
 }

@@ -13,6 +13,11 @@ extern bool have_device;
 /* Bytes a second, read and written, of a plain copy by one thread, by all, and by the
  * device. */
 extern double cpu_memcpy, cpu_memcpy_all, gpu_memcpy;
+/* For lib/base/device_model.h: seconds; bytes a second; a core's seconds for an id of two
+ * bytes. 0: not measured. */
+extern struct model {
+    double start, bus, copy, scan;
+} model;
 
 /* Cleared memory in huge pages; caller frees with munmap. A failure ends the program. */
 void *big(size_t n_byte);
@@ -38,5 +43,6 @@ uint64_t rng(void);
 /* order: the items by length, as kernels/sort.h sorts them. */
 void bench_place(const uint32_t *len, const uint32_t *order);
 void bench_copy(unsigned tok_bytes);
+void bench_hash(unsigned tok_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* kernels_packing.c - measures place and copy, on a packing of random lengths. */
+/* kernels_packing.c - measures place and copy, on a packing of random lengths, and hash. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "kernels/device.h"
 #include "kernels/copy.h"
+#include "kernels/hash.h"
 #include "kernels/place.h"
 #include "tests/bench/kernels.h"
 
@@ -222,9 +223,12 @@ void bench_copy(unsigned tok_bytes)
     printf("(copy: %zu ids of %u bytes, %zu runs)\n", s.n_tok, tok_bytes, n);
     for (unsigned t = 1; t <= n_threads; t = t < n_threads ? n_threads : t + 1) {
         s.threads = t;
+        double took = seconds(copy_cpu, &s, false);
+        if (t == 1 && tok_bytes == 2)
+            model.copy = took / (double)at;
         row("copy", threads_name(t), (double)at,
-            2.0 * tok_bytes * (double)at + 20.0 * (double)n,
-            seconds(copy_cpu, &s, false), t == 1 ? cpu_memcpy : cpu_memcpy_all);
+            2.0 * tok_bytes * (double)at + 20.0 * (double)n, took,
+            t == 1 ? cpu_memcpy : cpu_memcpy_all);
     }
     if (have_device)
         bench_copy_device(&s, n, pool_tok * tok_bytes);
@@ -234,4 +238,56 @@ void bench_copy(unsigned tok_bytes)
     munmap(run_item, n * 4);
     munmap(src, n * 8);
     munmap(run_dst, n * 8);
+}
+
+/* ---- hash: bins, one after another ---- */
+
+struct hashing {
+    struct slu_hash_seqs s;
+    uint64_t *hash;
+};
+
+static void hash_oracle(void *arg)
+{
+    struct hashing *h = arg;
+    slu_hash_ref(&h->s, h->hash);
+}
+
+static void hash_cuda(void *arg)
+{
+    struct hashing *h = arg;
+    must(slu_hash_cuda(&h->s, h->hash, NULL), "hash");
+}
+
+void bench_hash(unsigned tok_bytes)
+{
+    const size_t n = n_id / capacity, tok_byte = n * capacity * tok_bytes;
+    char *tok = big(tok_byte);
+    uint64_t *first = big(n * 8), *hash = big(n * 16);
+    uint32_t *len = big(n * 4);
+    for (size_t i = 0; i < n; i++) {
+        first[i] = i * capacity;
+        len[i] = capacity;
+    }
+    for (size_t i = 0; i + 8 <= tok_byte; i += 64)
+        memcpy(tok + i, &i, 8);
+    struct hashing h = {{tok, tok_bytes, first, len, n}, hash};
+    const char *name = tok_bytes == 2 ? "hash u16" : "hash u32";
+    row(name, "oracle x 1", (double)n * capacity, (double)tok_byte,
+        seconds(hash_oracle, &h, false), cpu_memcpy);
+    if (have_device) {
+        struct hashing on = {{device(tok, tok_byte), tok_bytes, device(first, n * 8),
+                              device(len, n * 4), n},
+                             device(NULL, n * 16)};
+        row(name, "device", (double)n * capacity, (double)tok_byte,
+            seconds(hash_cuda, &on, true), gpu_memcpy);
+        slu_device_free((void *)(uintptr_t)on.s.tok);
+        slu_device_free((void *)(uintptr_t)on.s.first);
+        slu_device_free((void *)(uintptr_t)on.s.len);
+        slu_device_free(on.hash);
+    }
+    munmap(tok, tok_byte);
+    munmap(first, n * 8);
+    munmap(hash, n * 16);
+    munmap(len, n * 4);
 }

@@ -39,8 +39,8 @@ static void *map(size_t n_byte)
 /* Half of a long text's words occur once. From these sizes on, tables take only pieces
  * that come again. */
 #define WIDE_LARGE ((size_t)16 << 20)
-#define FAR_LARGE  ((size_t)4 << 20)
-#define SEEN_BITS  20
+#define FAR_LARGE  ((size_t)2 << 20)
+#define SEEN_BITS  19
 
 enum { WIDE, FAR, ARENA };
 

@@ -1,11 +1,11 @@
 /* kernels.c - measures each kernel and its CPU version, beside a plain copy.
  *
- *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r ROUNDS] [-k hspgxc]
+ *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r N] [-k hspgxc]
  *
  * The data is on the device before the clock starts, and stays there. `moved` counts the
  * bytes that a pass needs: each input read once, each output written once. `of memcpy`
  * compares them, per second, with the bytes that a plain copy of the same side reads and
- * writes. Medians of ROUNDS. Needs kernels/ and the C library only.
+ * writes. Medians of N. Needs kernels/ and the C library only.
  */
 #include <math.h>
 #include <stdbool.h>

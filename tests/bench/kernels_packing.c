@@ -1,4 +1,4 @@
-/* kernels_packing.c - measures place and copy, on a packing of random lengths, and hash. */
+/* kernels_packing.c - measures place, copy and hash, on packings of random lengths. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -111,6 +111,10 @@ $O/unit/test_emu $O/unit/test_opcodes: $O/unit/%: $O/tests/emu/%.o $(filter-out 
 check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
 	@$(TEST_ENV) tests/emu/run $(if $(FULL),full)
 
+# The kernels as C++, each thread a thread, under TSan, ASan and UBSan. Needs no nvcc; some minutes.
+check-emu-san:
+	@$(TEST_ENV) CC='$(CC)' CXX='$(CXX)' tests/emu/san/run
+
 # Plants faults in the kernels, one after the other; the tests must see each. Takes some minutes.
 check-mutants: $O/emu/test_kernels
 	@$(TEST_ENV) NVCC='$(NVCC)' CXX='$(CXX)' tests/emu/mutants $(ARGS)
@@ -153,6 +157,7 @@ check-more: programs $(SHIM) $(FAKE_BIN)
 check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
 	@$(MAKE) --no-print-directory check-emu FULL=1
+	@$(MAKE) --no-print-directory check-emu-san
 	@$(MAKE) --no-print-directory check-packages FULL=1
 	@$(if $(HAVE_NVCC),$(MAKE) --no-print-directory check-mutants)
 
@@ -362,6 +367,7 @@ help:
 #H make bench-python    the Python package beside LitData, MosaicML streaming and datasets; ARGS=ROUNDS
 #H make bench-hostile   tokenize on texts that are made to be slow; start, memory
 #H make check-emu    the kernels without a device: their PTX, interpreted and checked; needs nvcc. FULL=1: longer
+#H make check-emu-san  the kernels as C++ under the sanitizers, each of their threads a thread
 #H make check-mutants  plants faults in the kernels, which the emulated tests must see; ARGS='copy scan'
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      time of planning by method and bin length, and bins over the lower bound
@@ -371,6 +377,6 @@ help:
 #H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
-.PHONY: check-abi check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

@@ -144,7 +144,7 @@ bench-kernels: $O/gpu/bench-kernels
 	@$O/gpu/bench-kernels $(ARGS)
 
 # Bytes, launches and instructions of programs on an emulated device, and a model's time of them.
-bench-emu: programs $(EMU_BIN)
+bench-emu: programs $(EMU_BIN) $(FAKE_BIN)
 	@$(TEST_ENV) $(PYTHON) tests/bench/emu $(ARGS)
 
 check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)

@@ -181,8 +181,8 @@ int slu_pack_find_lane(struct slu_packing *p, uint32_t domain, uint32_t *lane,
     return SLU_OK;
 }
 
-/* Lengths are counted on a device only for a plan alone. Where ids are packed, that would
- * save a core a nanosecond for each piece, and its length would cross the bus twice. */
+/* On arrival, lengths are counted on a device only for a plan alone. Those of items in
+ * memory are counted where the device sorts them (packing_mem.c). */
 static struct slu_device *counting_device(const struct slu_packing *p)
 {
     return p->cfg.plan_only ? p->cfg.device : NULL;

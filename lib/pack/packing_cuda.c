@@ -5,6 +5,7 @@
 
 #include "kernels/device.h"
 #include "kernels/hash.h"
+#include "kernels/histogram.h"
 
 /* Where things lie in a window; at: 0 … 3, and 4 for its end. */
 enum { IDS, HASH, FIRST, LEN, END };
@@ -26,7 +27,6 @@ static int alloc_arrays(struct slu_pack_cuda *c)
         void *p; /* address of the pointer */
         size_t n, size;
     } want[] = {
-        {&c->dev.len, a->n_item, sizeof *c->dev.len},
         {&c->dev.src, a->n_item, sizeof *c->dev.src},
         {&c->dev.run_item, a->n_item, sizeof *c->dev.run_item},
         {&c->dev.run_dst, a->n_item, sizeof *c->dev.run_dst},
@@ -140,18 +140,49 @@ int slu_pack_cuda_hashes(struct slu_pack_cuda *c)
 }
 
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
-                       const struct slu_pack_arrays *a, size_t window_tok)
+                       const struct slu_pack_arrays *a)
 {
+    const size_t n_byte = a->n_item * sizeof *a->len;
+    void *len = NULL;
     memset(c, 0, sizeof *c);
     c->ordinal = ordinal;
     c->a = a;
-    c->window_tok = window_tok < a->n_tok ? window_tok : (size_t)a->n_tok;
-    c->window_bin = c->window_tok / 512 + 1;
     int code = slu_device_select(ordinal);
     if (!code)
         code = slu_device_stream_new(&c->compute);
     if (!code)
         code = slu_device_stream_new(&c->copy);
+    if (!code)
+        code = slu_device_alloc(&len, n_byte);
+    c->dev.len = len;
+    return code ? code : slu_device_put(len, a->len, n_byte, c->compute);
+}
+
+int slu_pack_cuda_count(struct slu_pack_cuda *c, const struct slu_pack_range *r,
+                        uint64_t *count)
+{
+    const size_t n_bin = (size_t)r->longest + 1, n_byte = n_bin * sizeof *count;
+    void *dev = NULL;
+    int code = slu_device_select(c->ordinal);
+    if (!code)
+        code = slu_device_alloc(&dev, n_byte);
+    if (!code)
+        code = slu_device_zero(dev, n_byte, c->compute);
+    if (!code)
+        code = slu_histogram_cuda(c->dev.len + r->first_item, r->n_item, dev, n_bin,
+                                  NULL, 0, c->compute);
+    if (!code)
+        code = slu_device_get(count, dev, n_byte, c->compute);
+    slu_device_free(dev);
+    return code;
+}
+
+int slu_pack_cuda_ready(struct slu_pack_cuda *c, size_t window_tok)
+{
+    const struct slu_pack_arrays *a = c->a;
+    c->window_tok = window_tok < a->n_tok ? window_tok : (size_t)a->n_tok;
+    c->window_bin = c->window_tok / 512 + 1;
+    int code = slu_device_select(c->ordinal);
     if (!code)
         code = alloc_arrays(c);
     for (int i = 0; i < SLU_PACK_WINDOWS && !code; i++)
@@ -162,9 +193,6 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
         code = put_pool(c);
     if (!code && a->n_seq)
         code = hash_seqs(c);
-    if (!code)
-        code =
-            slu_device_put(c->dev.len, a->len, a->n_item * sizeof *a->len, c->compute);
     if (!code)
         code =
             slu_device_put(c->dev.src, a->src, a->n_item * sizeof *a->src, c->compute);

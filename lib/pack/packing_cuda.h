@@ -1,9 +1,9 @@
-/* packing_cuda.h - sorts, places and copies the items in memory on a device. Private
- * to packing*.c.
+/* packing_cuda.h - counts, sorts, places and copies the items in memory on a device.
+ * Private to packing*.c.
  *
- *     open, sort, place, hashes, add … launch, wait, add … launch, wait, …, leave, close
+ *     open, count …, ready, sort, place, hashes, add … launch, wait, add … launch, wait, …, leave, close
  *
- * (Items of methods that cut are neither sorted nor placed.) Functions return 0 or a
+ * (Items of methods that cut are neither counted nor sorted nor placed.) Functions return 0 or a
  * code for slu_device_fault. After an error only leave and close may follow. The host
  * arrays are unchanged, except what place brings back, so the CPU can take over:
  *
@@ -71,16 +71,21 @@ struct slu_pack_cuda {
     uint64_t launched, waited;     /* windows */
 };
 
-/* Reserves memory on device `ordinal`, which slu_device_take chose. *c need not be
- * initialised; call close even after an error. window_tok: ids of a window, at least
- * those of the longest bin. */
+/* Copies the lengths to device `ordinal`, which slu_device_take chose. *c need not be
+ * initialised; call close even after an error. */
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
-                       const struct slu_pack_arrays *a, size_t window_tok);
+                       const struct slu_pack_arrays *a);
+/* Counts the lengths of a range, whose `longest` is known: count[0 … longest]. */
+int slu_pack_cuda_count(struct slu_pack_cuda *c, const struct slu_pack_range *r,
+                        uint64_t *count);
+/* After the plan: reserves memory, copies the pool, begins to hash its sequences.
+ * window_tok: ids of a window, at least those of the longest bin. */
+int slu_pack_cuda_ready(struct slu_pack_cuda *c, size_t window_tok);
 /* Copies the plan to the device, and sorts. */
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
 /* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);
-/* Copies the hashes of sequences, which open began, to a->seq_hash. Call it at most once,
+/* Copies the hashes of sequences, which ready began, to a->seq_hash. Call it at most once,
  * before the first launch. */
 int slu_pack_cuda_hashes(struct slu_pack_cuda *c);
 

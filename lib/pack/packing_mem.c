@@ -239,6 +239,8 @@ static int by_domain(struct slu_packing *p, struct slu_err *err)
     return SLU_OK;
 }
 
+/* ---- the histogram and the plan ---- */
+
 static int by_value(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -271,17 +273,27 @@ static int count_few(const uint32_t *len, size_t n, struct slu_length_count **ro
 }
 
 /* Makes the histogram of a range, and finds its longest. */
-static int count(struct slu_pack_mem *m, struct slu_pack_range *range,
+static int count(struct slu_packing *p, struct slu_pack_range *range,
                  struct slu_length_count **row, size_t *n_row, struct slu_err *err)
 {
+    struct slu_pack_mem *m = p->mem;
     const uint32_t *len = m->a.len + range->first_item;
     struct slu_lengths *l = NULL;
     uint64_t block[4096];
+    int rc = SLU_OK;
     for (size_t i = 0; i < range->n_item; i++)
         range->longest = len[i] > range->longest ? len[i] : range->longest;
+    if (m->cuda &&
+        range->n_item > range->longest) { /* the table is not the most of it */
+        slu_pack_timing(p, "histogram", m->cfg.device->name);
+        rc = slu_pack_device_count(m, range, row, n_row, err);
+        if (rc || m->cuda)
+            return rc;
+    }
+    slu_pack_timing(p, "histogram", NULL);
     if (range->n_item < range->longest / 16)
         return count_few(len, range->n_item, row, n_row, err);
-    int rc = slu_lengths_new(&l, NULL, NULL, err);
+    rc = slu_lengths_new(&l, NULL, NULL, err);
     for (size_t i = 0, n; i < range->n_item && !rc; i += n) {
         n = range->n_item - i < 4096 ? range->n_item - i : 4096;
         for (size_t j = 0; j < n; j++)
@@ -375,10 +387,11 @@ static int plan_all(struct slu_packing *p, struct slu_err *err)
         struct slu_pack_lane *s = &p->lane[i];
         struct slu_length_count *row = NULL;
         size_t n_row = 0;
-        if (!p->cuts) {
+        if (!p->cuts && p->related) {
             slu_pack_timing(p, "histogram", NULL);
-            rc = p->related ? slu_pack_related_rows(p, i, &row, &n_row, err)
-                            : count(m, &m->range[i], &row, &n_row, err);
+            rc = slu_pack_related_rows(p, i, &row, &n_row, err);
+        } else if (!p->cuts) {
+            rc = count(p, &m->range[i], &row, &n_row, err);
         }
         slu_pack_timing(p, "plan", NULL);
         if (!rc)
@@ -458,32 +471,6 @@ static void place_chunks(const struct slu_packing *p)
     }
 }
 
-int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
-{
-    slu_pack_cuda_leave(m->cuda);
-    m->left = m->cuda; /* batches in flight have ids there */
-    m->cuda = NULL;
-    return slu_device_fault(m->cfg.device, code, err);
-}
-
-/* Opens the device; leaves m->cuda NULL if the CPU does the work. */
-static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
-{
-    struct slu_device *d = m->cfg.device;
-    if (!slu_device_take(d, SLU_WORK_PACK, m->a.n_pool_tok * m->a.tok_bytes / 2))
-        return SLU_OK;
-    m->cuda = malloc(sizeof *m->cuda);
-    if (!m->cuda)
-        return slu_fail_nomem(err, sizeof *m->cuda);
-    /* All windows together have at most a sixteenth of the budget, or one bin each, in
-     * the place of what batches have otherwise. */
-    uint64_t window = m->cfg.budget_byte / 16 / SLU_PACK_WINDOWS / m->cfg.tok_bytes;
-    window = window < 1 << 22 ? window : 1 << 22;
-    window = window > m->cfg.capacity ? window : m->cfg.capacity;
-    int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a, window);
-    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
-}
-
 static int sort_and_place(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
@@ -524,6 +511,8 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     struct slu_pack_arrays *a = &m->a;
     int rc = by_domain(p, err);
     if (!rc)
+        rc = slu_pack_device_enter(m, err);
+    if (!rc)
         rc = plan_all(p, err);
     if (!rc && !a->n_item)
         slu_pack_timing(p, "write", NULL);
@@ -547,7 +536,8 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
         else
             place_chunks(p);
     }
-    rc = enter_device(m, err);
+    if (m->cuda)
+        rc = slu_pack_device_ready(m, err);
     if (!rc && !chunks)
         rc = sort_and_place(p, err);
     unmap(&a->order, a->n_item * sizeof *a->order);

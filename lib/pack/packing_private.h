@@ -5,7 +5,7 @@
  * packing_mem.c  items in memory, as arrays: sorted and placed
  * packing_bins.c bins copied from these arrays, window by window
  * packing_cuda.c the arrays on a device
- * packing_late.c the hashes of sequences that wait in memory
+ * packing_device.c  what packing_mem.c has a device do
  * pack_flow.c    beyond memory and in parts: the stages, with tables between
  * packing_ext.c  beyond memory and in parts: where items go, and their bins
  */
@@ -238,15 +238,26 @@ SLU_MUST_USE int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err);
 void slu_pack_mem_heaviest(struct slu_packing *p);
 SLU_MUST_USE int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
                                    uint64_t tok, struct slu_err *err);
-/* Handles the device's error `code`: the CPU takes over, or err is filled. */
-SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
-                                    struct slu_err *err);
 SLU_MUST_USE int slu_pack_mem_fill(const struct slu_packing *p,
                                    struct slu_packing_window *w, struct slu_batch *out,
                                    struct slu_err *err);
 void slu_pack_mem_free(struct slu_pack_mem *m);
 
-/* ---- packing_late.c ---- */
+/* ---- packing_device.c ---- */
+
+/* Handles the device's error `code`: the CPU takes over, or err is filled. */
+SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
+                                    struct slu_err *err);
+/* Opens the device if it takes the work; else m->cuda stays NULL. */
+SLU_MUST_USE int slu_pack_device_enter(struct slu_pack_mem *m, struct slu_err *err);
+/* Makes the histogram of a range whose `longest` is known. If the device fails, there
+ * are no rows, and m->cuda is NULL. */
+SLU_MUST_USE int slu_pack_device_count(struct slu_pack_mem *m,
+                                       const struct slu_pack_range *range,
+                                       struct slu_length_count **row, size_t *n_row,
+                                       struct slu_err *err);
+/* Gives the device what is known after the plan. */
+SLU_MUST_USE int slu_pack_device_ready(struct slu_pack_mem *m, struct slu_err *err);
 
 /* Notes a sequence of len_tok tokens, held at `at`, whose hash cfg.reader needs. Its first
  * item is number `item`. */

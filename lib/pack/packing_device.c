@@ -1,0 +1,123 @@
+/* packing_device.c - what packing_mem.c has a device do: the histogram, and the hashes of
+ * sequences that wait in the pool, in place of the threads that read. If the device
+ * fails, or there is none, the CPU does it. */
+#include <stdlib.h>
+
+#include "lib/base/pages.h"
+#include "lib/pack/packing_cuda.h"
+#include "lib/pack/packing_private.h"
+
+int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
+{
+    slu_pack_cuda_leave(m->cuda);
+    m->left = m->cuda; /* batches in flight have ids there */
+    m->cuda = NULL;
+    return slu_device_fault(m->cfg.device, code, err);
+}
+
+int slu_pack_device_enter(struct slu_pack_mem *m, struct slu_err *err)
+{
+    struct slu_device *d = m->cfg.device;
+    if (!m->a.n_item ||
+        !slu_device_take(d, SLU_WORK_PACK, m->a.n_pool_tok * m->a.tok_bytes / 2))
+        return SLU_OK;
+    m->cuda = malloc(sizeof *m->cuda);
+    if (!m->cuda)
+        return slu_fail_nomem(err, sizeof *m->cuda);
+    int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a);
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+int slu_pack_device_ready(struct slu_pack_mem *m, struct slu_err *err)
+{
+    /* All windows together have at most a sixteenth of the budget, or one bin each, in
+     * the place of what batches have otherwise. */
+    uint64_t window = m->cfg.budget_byte / 16 / SLU_PACK_WINDOWS / m->cfg.tok_bytes;
+    window = window < 1 << 22 ? window : 1 << 22;
+    window = window > m->cfg.capacity ? window : m->cfg.capacity;
+    int code = slu_pack_cuda_ready(m->cuda, window);
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+/* ---- the histogram ---- */
+
+/* Makes rows of the counts of lengths 0 … longest. */
+static int rows_of(const uint64_t *count, uint32_t longest,
+                   struct slu_length_count **row, size_t *n_row, struct slu_err *err)
+{
+    size_t n = 0;
+    for (size_t v = 0; v <= longest; v++)
+        n += count[v] != 0;
+    *row = malloc(n * sizeof **row);
+    if (!*row)
+        return slu_fail_nomem(err, n * sizeof **row);
+    for (size_t v = 0; v <= longest; v++)
+        if (count[v])
+            (*row)[(*n_row)++] = (struct slu_length_count){v, count[v]};
+    return SLU_OK;
+}
+
+int slu_pack_device_count(struct slu_pack_mem *m, const struct slu_pack_range *range,
+                          struct slu_length_count **row, size_t *n_row,
+                          struct slu_err *err)
+{
+    const size_t n_byte = ((size_t)range->longest + 1) * sizeof(uint64_t);
+    uint64_t *n = malloc(n_byte);
+    if (!n)
+        return slu_fail_nomem(err, n_byte);
+    int code = slu_pack_cuda_count(m->cuda, range, n);
+    int rc = code ? slu_pack_mem_fault(m, code, err)
+                  : rows_of(n, range->longest, row, n_row, err);
+    free(n);
+    return rc;
+}
+
+/* ---- hashes that come late ---- */
+
+bool slu_packing_hashes(const struct slu_packing *p)
+{
+    const struct slu_device *d = p->cfg.device;
+    /* `auto` decides when all tokens are known. */
+    return p->mem && p->cfg.reader && d && d->kind == SLU_DEVICE_CUDA;
+}
+
+void slu_pack_late_add(struct slu_pack_mem *m, uint64_t at, uint64_t len_tok,
+                       size_t item)
+{
+    m->late_first[m->n_late] = at;
+    m->late_len[m->n_late] = (uint32_t)len_tok;
+    m->late_item[m->n_late++] = (uint32_t)item;
+}
+
+void slu_pack_late_give(struct slu_pack_mem *m, const struct slu_u128 *hash)
+{
+    const unsigned width = m->cfg.tok_bytes;
+    for (size_t i = 0; i < m->n_late; i++) {
+        struct slu_seg seg = m->seg[m->late_item[i]];
+        seg.len_tok = m->late_len[i]; /* its items may be pieces */
+        slu_reader_late(m->cfg.reader, &seg,
+                        hash ? hash[i]
+                             : slu_hash_tokens(m->pool + m->late_first[i] * width,
+                                               seg.len_tok, width));
+    }
+    m->n_late = 0;
+}
+
+int slu_pack_late_finish(struct slu_pack_mem *m, struct slu_err *err)
+{
+    const size_t n_byte = m->n_late * sizeof *m->a.seq_hash;
+    int rc = SLU_OK;
+    if (m->cuda)
+        m->a.seq_hash =
+            slu_pages_new(n_byte, m->huge ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
+    if (m->cuda && !m->a.seq_hash)
+        return slu_fail_nomem(err, n_byte);
+    int code = m->cuda ? slu_pack_cuda_hashes(m->cuda) : 0;
+    if (code)
+        rc = slu_pack_mem_fault(m, code, err);
+    if (!rc)
+        slu_pack_late_give(m, m->cuda ? m->a.seq_hash : NULL);
+    slu_pages_free(m->a.seq_hash, n_byte);
+    m->a.seq_hash = NULL;
+    return rc;
+}

@@ -283,15 +283,15 @@ static int count(struct slu_packing *p, struct slu_pack_range *range,
     int rc = SLU_OK;
     for (size_t i = 0; i < range->n_item; i++)
         range->longest = len[i] > range->longest ? len[i] : range->longest;
-    if (m->cuda &&
-        range->n_item > range->longest) { /* the table is not the most of it */
+    const bool few = range->n_item < range->longest / 16;
+    if (m->cuda && !few) {
         slu_pack_timing(p, "histogram", m->cfg.device->name);
         rc = slu_pack_device_count(m, range, row, n_row, err);
         if (rc || m->cuda)
             return rc;
     }
     slu_pack_timing(p, "histogram", NULL);
-    if (range->n_item < range->longest / 16)
+    if (few)
         return count_few(len, range->n_item, row, n_row, err);
     rc = slu_lengths_new(&l, NULL, NULL, err);
     for (size_t i = 0, n; i < range->n_item && !rc; i += n) {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/histogram.h"
 #include "lib/base/device.h"
 #include "lib/pack/packer.h"
 #include "lib/pack/packing_cuda.h"
@@ -239,6 +240,24 @@ static int take(struct slu_pack_cuda *c, const struct slu_pack_arrays *a, uint64
 /* Whether the pool stayed on the host, in some run. */
 static bool stayed;
 
+/* Gets the counts of lengths, and checks them. */
+static int counts(struct slu_pack_cuda *c, const struct slu_pack_arrays *a)
+{
+    int code = 0;
+    for (size_t i = 0; i < a->n_range && !code; i++) {
+        const struct slu_pack_range *r = &a->range[i];
+        const size_t n = (size_t)r->longest + 1;
+        uint64_t *got = calloc(n, sizeof *got), *want = calloc(n, sizeof *want);
+        code = slu_pack_cuda_count(c, r, got);
+        slu_histogram_ref(a->len + r->first_item, r->n_item, want, n);
+        if (!code)
+            assert_memory_equal(got, want, n * sizeof *want);
+        free(got);
+        free(want);
+    }
+    return code;
+}
+
 /* Gets the hashes of the pool's sequences, and checks them. */
 static int hashes(struct slu_pack_cuda *c, const struct slu_pack_arrays *a)
 {
@@ -260,7 +279,11 @@ static int materialise(struct arrays *s, size_t window_tok, uint8_t *out)
     struct slu_pack_arrays *a = &s->a;
     uint64_t at = 0, next = 0;
     bool placed = a->n_step == 0;
-    int code = slu_pack_cuda_open(&c, 0, a, window_tok);
+    int code = slu_pack_cuda_open(&c, 0, a);
+    if (!code)
+        code = counts(&c, a);
+    if (!code)
+        code = slu_pack_cuda_ready(&c, window_tok);
     stayed |= !code && !c.dev.pool;
     if (!placed) {
         if (!code)

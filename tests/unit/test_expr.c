@@ -181,8 +181,8 @@ static void refused(void **state)
          "column 1: \"lang\" is a string, and the expression must be true or false"},
         {"score",
          "column 1: \"score\" is a number, and the expression must be true or false"},
-        {"missing",
-         "column 1: \"missing\" is null or missing, and the expression must be true or false"},
+        {"missing", "column 1: \"missing\" is null or missing, and the expression must "
+                    "be true or false"},
         {"3", "column 1: is neither true nor false; compare it with something"},
         {"len(text)", "column 1: is neither true nor false; compare it with something"},
         {"yes and 3", "column 9: is neither true nor false; compare it with something"},
@@ -195,8 +195,10 @@ static void refused(void **state)
                             "written \\\\, or the string in 'single quotes'"},
         {"`lang == 'en'", "column 1: the backquote has no other"},
         {"`` == 1", "column 1: a field without a name"},
-        {"lang == en 'x'", "column 12: expected and, or (in small letters), or the end, found 'x'"},
-        {"\xc3\xa9 == 'x' )", "column 10: expected and, or (in small letters), or the end, found )"},
+        {"lang == en 'x'",
+         "column 12: expected and, or (in small letters), or the end, found 'x'"},
+        {"\xc3\xa9 == 'x' )",
+         "column 10: expected and, or (in small letters), or the end, found )"},
         {"(lang == 'en'", "column 14: ) is missing at the end"},
         {"lang in 'en'", "column 9: expected [, found 'en'"},
         {"lang in []",
@@ -232,15 +234,17 @@ static void refused(void **state)
         {"list == list", NULL},
         {"lang > 3", NULL},
         {"yes < true", NULL},
-        {"yes and missing > 3",
-         "column 9: \"missing\" is null or missing, and < <= > >= compare it with a number; they "
-         "order two numbers or two strings"},
-        {"score > missing", "column 9: \"missing\" is null or missing, and < <= > >= compare it "
-                            "with a number; they order two numbers or two strings"},
+        {"yes and missing > 3", "column 9: \"missing\" is null or missing, and < <= > "
+                                ">= compare it with a number; they "
+                                "order two numbers or two strings"},
+        {"score > missing",
+         "column 9: \"missing\" is null or missing, and < <= > >= compare it "
+         "with a number; they order two numbers or two strings"},
         {"score in ['a', null]",
          "column 1: \"score\" is a number, and the list has none"},
         {"len(score) > 3", "column 5: \"score\" is a number, and len takes a string"},
-        {"len(missing) > 3", "column 5: \"missing\" is null or missing, and len takes a string"},
+        {"len(missing) > 3",
+         "column 5: \"missing\" is null or missing, and len takes a string"},
         {"startswith(lang, score)",
          "column 18: \"score\" is a number, and startswith takes two strings"},
         {"score matches 'x'",

@@ -5,10 +5,10 @@
 #include "cuda_private.h"
 
 /* A block writes one chunk of the output, so that the work is even for all runs. It
- * finds the chunk's runs, reads them to shared memory, and each thread makes vectors of 16 bytes,
- * aligned at the output. A vector within one run consists of two aligned loads that are
- * shifted into one; its neighbour needs one of these loads too, and finds it in the
- * cache.
+ * finds the chunk's runs, reads them to shared memory, and each thread makes vectors of
+ * 16 bytes, aligned at the output. A vector within one run consists of two aligned
+ * loads that are shifted into one; its neighbour needs one of these loads too, and
+ * finds it in the cache.
  *
  * Positions are counted from the 16-byte boundary at or before `out`, `lead` ids early;
  * chunk c is positions [c * chunk, (c + 1) * chunk), of which those in [lead, lead +

@@ -1,9 +1,9 @@
 /* shard_wds.c - WebDataset shards as OpenLM's data loader reads them: shard-%07d.tar, a
  * POSIX ustar archive of members %012d.txt that hold "[1, 2, …]" (or .json with the
  * same bytes, or .json.gz, each a gzip member of its own), numbered from 0 in each
- * shard; and manifest.jsonl with a line for each shard. Of a stream with masks, a member
- * %012d.loss_mask.txt (.json, .json.gz) follows each of these, with "[1, 0, …]": 1 for a
- * token that is trained on, else 0. WebDataset joins both to one sample.
+ * shard; and manifest.jsonl with a line for each shard. Of a stream with masks, a
+ * member %012d.loss_mask.txt (.json, .json.gz) follows each of these, with "[1, 0, …]":
+ * 1 for a token that is trained on, else 0. WebDataset joins both to one sample.
  *
  * The headers are written here, not by libarchive. They differ in only three fields, so
  * a template and a sum of digits suffice; this is an order of magnitude less work for

@@ -85,14 +85,14 @@ SLU_MUST_USE int slu_packing_new(struct slu_packing **p,
 uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
                           const struct slu_run *run, size_t n_run);
 /* Whether cfg.reader gets the hashes of sequences whose tokens are held, by plan at the
- * latest: a device hashes them. Each must be a run that is the only one of its sequence,
- * of at most SLU_FRAME_TOKENS. Any thread. */
+ * latest: a device hashes them. Each must be a run that is the only one of its
+ * sequence, of at most SLU_FRAME_TOKENS. Any thread. */
 bool slu_packing_hashes(const struct slu_packing *p);
 /* Adds n_run runs of b (decompose.h) as items, and copies those that are not held.
- * held: the result of slu_packing_hold for the same runs, or SLU_NOT_HELD. late: the runs
- * are sequences whose hashes cfg.reader still needs. A run longer than a bin is cut into
- * pieces of a bin's length, or at the ends of chunks (concat). Adds the number of pieces
- * to *pieces. A run without tokens is no item. */
+ * held: the result of slu_packing_hold for the same runs, or SLU_NOT_HELD. late: the
+ * runs are sequences whose hashes cfg.reader still needs. A run longer than a bin is
+ * cut into pieces of a bin's length, or at the ends of chunks (concat). Adds the number
+ * of pieces to *pieces. A run without tokens is no item. */
 SLU_MUST_USE int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
                                  const struct slu_run *run, size_t n_run, uint64_t held,
                                  bool late, uint64_t *pieces, struct slu_err *err);
@@ -132,9 +132,9 @@ struct slu_packing_window {
 uint64_t slu_packing_bin_byte(const struct slu_packing *p);
 /* Returns how many windows may be between take and settle. Valid after plan. */
 unsigned slu_packing_windows(const struct slu_packing *p);
-/* Chooses the next bins, of about `tok` tokens; where a device fills them, as many as it
- * likes. SLU_EOF after the last bin. `out` belongs to the window until this is settled,
- * and its ids may be the window's. */
+/* Chooses the next bins, of about `tok` tokens; where a device fills them, as many as
+ * it likes. SLU_EOF after the last bin. `out` belongs to the window until this is
+ * settled, and its ids may be the window's. */
 SLU_MUST_USE int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
                                   struct slu_batch *out, uint64_t tok,
                                   struct slu_err *err);

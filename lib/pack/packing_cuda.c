@@ -17,8 +17,7 @@ static size_t at(const struct slu_pack_cuda *c, unsigned what)
     return what ? ids + of_bin[what] * c->window_bin : 0;
 }
 
-/* Allocates the arrays that every path needs, without the pool and the sort's workspace.
- */
+/* Allocates the arrays that every path needs, but not the pool and the workspace. */
 static int alloc_arrays(struct slu_pack_cuda *c)
 {
     const struct slu_pack_arrays *a = c->a;
@@ -100,8 +99,7 @@ static int put_pool(struct slu_pack_cuda *c)
     return code ? code : slu_device_event_record(c->pooled, c->copy);
 }
 
-/* Copies the rows of the pool's sequences; before the pool, for which nothing waits then.
- */
+/* Copies the rows of the pool's sequences, before the pool, for which none waits. */
 static int put_seqs(struct slu_pack_cuda *c)
 {
     const struct slu_pack_arrays *a = c->a;

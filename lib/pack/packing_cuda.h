@@ -1,11 +1,13 @@
 /* packing_cuda.h - counts, sorts, places and copies the items in memory on a device.
  * Private to packing*.c.
  *
- *     open, count …, ready, sort, place, hashes, add … launch, wait, add … launch, wait, …, leave, close
+ *     open, count …, ready, sort, place, hashes,
+ *     add … launch, wait, add … launch, wait, …, leave, close
  *
- * (Items of methods that cut are neither counted nor sorted nor placed.) Functions return 0 or a
- * code for slu_device_fault. After an error only leave and close may follow. The host
- * arrays are unchanged, except what place brings back, so the CPU can take over:
+ * (Items of methods that cut are neither counted nor sorted nor placed.) Functions
+ * return 0 or a code for slu_device_fault. After an error only leave and close may
+ * follow. The host arrays are unchanged, except what place brings back, so the CPU can
+ * take over:
  *
  *   sort, place   error: the CPU sorts and places all items
  *   launch, wait  error: the CPU copies the ids of windows that were not waited for
@@ -13,9 +15,9 @@
  *                 is it needed)
  *
  * Packed ids come in windows of whole bins, one after another from id 0 on, with the
- * hash of each bin. They lie in page-locked memory, which is theirs until that window is
- * launched again: the ids and hashes of a window stay until SLU_PACK_WINDOWS - 1 more
- * have been launched. So a caller that launches one window ahead may use
+ * hash of each bin. They lie in page-locked memory, which is theirs until that window
+ * is launched again: the ids and hashes of a window stay until SLU_PACK_WINDOWS - 1
+ * more have been launched. So a caller that launches one window ahead may use
  * SLU_PACK_WINDOWS - 1 at a time.
  *
  * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; 28 per
@@ -85,12 +87,12 @@ int slu_pack_cuda_ready(struct slu_pack_cuda *c, size_t window_tok);
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
 /* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);
-/* Copies the hashes of sequences, which ready began, to a->seq_hash. Call it at most once,
- * before the first launch. */
+/* Copies the hashes of sequences, which ready began, to a->seq_hash. Call it at most
+ * once, before the first launch. */
 int slu_pack_cuda_hashes(struct slu_pack_cuda *c);
 
-/* Adds up to n bins of bin_tok ids each to the window that is launched next. Returns how
- * many it has room for; not 0 if it is empty. */
+/* Adds up to n bins of bin_tok ids each to the window that is launched next. Returns
+ * how many it has room for; not 0 if it is empty. */
 uint64_t slu_pack_cuda_add(struct slu_pack_cuda *c, uint64_t n, uint64_t bin_tok);
 /* Starts the window that bins were added to. */
 int slu_pack_cuda_launch(struct slu_pack_cuda *c);

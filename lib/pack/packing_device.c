@@ -1,5 +1,5 @@
-/* packing_device.c - what packing_mem.c has a device do: the histogram, and the hashes of
- * sequences that wait in the pool, in place of the threads that read. If the device
+/* packing_device.c - what packing_mem.c has a device do: the histogram, and the hashes
+ * of sequences that wait in the pool, in place of the threads that read. If the device
  * fails, or there is none, the CPU does it. */
 #include <stdlib.h>
 

@@ -71,8 +71,8 @@ struct slu_pack_arrays {
     size_t n_interval;
     uint64_t n_tok; /* ids of the packed data, padding included */
 
-    /* Results, n_item of each. A device need not bring `order` back; the segment rows and
-     * its own windows are made from the others. */
+    /* Results, n_item of each. A device need not bring `order` back; the segment rows
+     * and its own windows are made from the others. */
     uint32_t *order;
     uint32_t *run_item;
     uint64_t *run_dst;
@@ -259,8 +259,8 @@ SLU_MUST_USE int slu_pack_device_count(struct slu_pack_mem *m,
 /* Gives the device what is known after the plan. */
 SLU_MUST_USE int slu_pack_device_ready(struct slu_pack_mem *m, struct slu_err *err);
 
-/* Notes a sequence of len_tok tokens, held at `at`, whose hash cfg.reader needs. Its first
- * item is number `item`. */
+/* Notes a sequence of len_tok tokens, held at `at`, whose hash cfg.reader needs. Its
+ * first item is number `item`. */
 void slu_pack_late_add(struct slu_pack_mem *m, uint64_t at, uint64_t len_tok,
                        size_t item);
 /* Gives the hashes of noted sequences to the reader. hash: of each; NULL: they are made

@@ -100,21 +100,6 @@ void slu_sum_add(struct slu_sum *a, const struct slu_sum *b)
     a->mask_checksum = slu_u128_add(a->mask_checksum, b->mask_checksum);
 }
 
-static struct slu_u128 minus(struct slu_u128 a, struct slu_u128 b)
-{
-    return (struct slu_u128){a.lo - b.lo, a.hi - b.hi - (a.lo < b.lo)};
-}
-
-void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b)
-{
-    slu_count_sub(&a->n, b->n);
-    a->segments -= b->segments;
-    a->padding -= b->padding;
-    a->checksum = minus(a->checksum, b->checksum);
-    a->trace_checksum = minus(a->trace_checksum, b->trace_checksum);
-    a->mask_checksum = minus(a->mask_checksum, b->mask_checksum);
-}
-
 int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
                   struct slu_buf *scratch, const void **ids, struct slu_err *err)
 {

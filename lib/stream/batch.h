@@ -55,7 +55,8 @@ struct slu_seg {
     uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
     uint32_t id_len; /* bytes of the record's own id in str, 0: none */
     uint64_t id_off; /* byte offset in batch->str */
-    /* Each: the value stored in the stream ^ slu_extra_kind.none, so that 0 means none. */
+    /* Each: the value stored in the stream ^ slu_extra_kind.none, so that 0 means
+     * none. */
     uint64_t extra[SLU_N_EXTRA];
 };
 
@@ -160,9 +161,9 @@ void slu_batch_sum(struct slu_batch *b);
 /* As slu_batch_sum, where the slu_hash_tokens of each sequence are known. */
 void slu_batch_sum_known(struct slu_batch *b, const struct slu_u128 *hash);
 
-/* Sums an unsummed batch: its sequences, which are the batch's sum, and n others that were
- * taken out of it. late: the hashes of these follow (slu_reader_late); each has a single
- * segment, and no mask. */
+/* Sums an unsummed batch: its sequences, which are the batch's sum, and n others that
+ * were taken out of it. late: the hashes of these follow (slu_reader_late); each has a
+ * single segment, and no mask. */
 void slu_batch_sum_parts(struct slu_batch *b, const struct slu_seq *out, size_t n,
                          bool late);
 
@@ -177,9 +178,8 @@ struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
                                   const struct slu_seg *seg, uint64_t n_seg);
 
-/* Add b to *a; subtract b, which is part of *a. */
+/* Adds b to *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
-void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
 /* The checksum of ids and masks: see slu_batch_content. */
 static inline struct slu_u128 slu_sum_content(const struct slu_sum *s)
 {
@@ -219,8 +219,8 @@ struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n
 /* Returns that of sequence i, which keeps it. */
 struct slu_u128 slu_seq_hash(struct slu_batch *b, size_t i);
 /* Returns the hash by which what was read and what was written are compared:
- * slu_batch_hash, and with masks the hash of the mask added. The sum over all sequences is
- * slu_sum_content. */
+ * slu_batch_hash, and with masks the hash of the mask added. The sum over all sequences
+ * is slu_sum_content. */
 struct slu_u128 slu_batch_content(const struct slu_batch *b, uint64_t i, uint64_t n);
 /* Returns how many of the n tokens from token i on are trained on; 0 without masks. */
 uint64_t slu_batch_loss(const struct slu_batch *b, uint64_t i, uint64_t n);

@@ -79,8 +79,9 @@ static inline unsigned slu_header_stored(const struct slu_header *h)
 /* Returns the index of the bucket whose sequences have len_tok ids, or -1. */
 int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
 
-/* Returns the tokenizer's name in the provenance: "bytes", "builtin", or "file:" and the
- * family of the tokenizer in a file. NULL: it has none. Not ended by a NUL; borrowed. */
+/* Returns the tokenizer's name in the provenance: "bytes", "builtin", or "file:" and
+ * the family of the tokenizer in a file. NULL: it has none. Not ended by a NUL;
+ * borrowed. */
 const char *slu_header_tokenizer(const struct slu_header *h, size_t *len);
 
 /* Names of sources (by ordinal) and domains (by number), and the vocabulary. Shared by
@@ -133,7 +134,8 @@ void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v);
  * not be decoded, which slu_reader_finish and slu_names_read_vocab say. Who calls this
  * behind slu_reader_finish calls slu_names_read_vocab first. */
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
-/* Decodes the vocabulary if that was not done yet; returns the error of the decoding. */
+/* Decodes the vocabulary if that was not done yet; returns the error of the
+ * decoding. */
 SLU_MUST_USE int slu_names_read_vocab(struct slu_names *n, struct slu_err *err);
 
 /* ---- reading ---- */
@@ -166,18 +168,18 @@ SLU_MUST_USE int slu_reader_read_vocab(struct slu_reader *r, struct slu_err *err
 struct slu_reader_twins {
     char *one, *other, *source; /* NULL: none */
 };
-/* Looks for such a pair until the reader is freed; the caller frees the three names. Call
- * it before the first batch. */
+/* Looks for such a pair until the reader is freed; the caller frees the three names.
+ * Call it before the first batch. */
 void slu_reader_watch(struct slu_reader *r, struct slu_reader_twins *twins);
 /* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
-/* Lets the work make the sums of batches: slu_batch_open may leave them out (unsummed), the
- * work then takes sequences out of the batch and calls slu_batch_sum_parts. Call it before
- * the first batch; it has no effect on a reader that is tracked. */
+/* Lets the work make the sums of batches: slu_batch_open may leave them out (unsummed),
+ * the work then takes sequences out of the batch and calls slu_batch_sum_parts. Call it
+ * before the first batch; it has no effect on a reader that is tracked. */
 void slu_reader_defer(struct slu_reader *r);
-/* Gives the slu_hash_tokens of the next sequence that was summed `late`, in the order in
- * which batches were accounted, and of sequences in them. seg: its segment. When all have
- * come, slu_reader_finish has to be called once more. Serial, as account. */
+/* Gives the slu_hash_tokens of the next sequence that was summed `late`, in the order
+ * in which batches were accounted, and of sequences in them. seg: its segment. When all
+ * have come, slu_reader_finish has to be called once more. Serial, as account. */
 void slu_reader_late(struct slu_reader *r, const struct slu_seg *seg,
                      struct slu_u128 hash);
 /* Computes a digest of everything that a program can see of the stream: header,
@@ -211,8 +213,8 @@ SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
                                  struct slu_err *err);
 /* Compares the counted batches with every end frame, after SLU_EOF. SLU_E_TRUNCATED,
  * SLU_E_CHECKSUM, SLU_E_FORMAT (the index). total: NULL, or gets the sum of all. While
- * hashes have not come (slu_reader_late), checksums are not compared, and the total lacks
- * them. */
+ * hashes have not come (slu_reader_late), checksums are not compared, and the total
+ * lacks them. */
 SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
                                    struct slu_err *err);
 /* Returns the bytes read so far, for progress. Any thread. */

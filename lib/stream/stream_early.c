@@ -1,10 +1,10 @@
 /* stream_early.c - for one thread: what is computed of a frame while it is read.
  *
  * A frame has 4 MiB, more than the second-level cache. So the hash of the frame, the
- * range of the ids and the hashes of the sequences are computed from each piece at once.
- * The rows are not checked yet: what does not look right here is left to the checks that
- * follow (stream_decode.c), which name the fault. Several threads would share this work;
- * they do it frame by frame.
+ * range of the ids and the hashes of the sequences are computed from each piece at
+ * once. The rows are not checked yet: what does not look right here is left to the
+ * checks that follow (stream_decode.c), which name the fault. Several threads would
+ * share this work; they do it frame by frame.
  */
 #include "stream_reader.h"
 

@@ -177,8 +177,8 @@ static int to_data(struct slu_reader *r, struct slu_err *err)
 
 /* ---- opening ---- */
 
-/* Compares the header of a further file, to find a mismatch before any work. All streams
- * get the masks that one has. */
+/* Compares the header of a further file, to find a mismatch before any work. All
+ * streams get the masks that one has. */
 static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
 {
     struct slu_reader t = {.path = &r->path[i], .n_path = 1, .fd = -1};

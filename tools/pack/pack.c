@@ -122,27 +122,17 @@ static int list_runs(const struct pack_job *j, struct waits *s,
     return SLU_OK;
 }
 
-/* Computes the sum of the n sequences that pass. If all were summed when they were read:
- * their sum minus that of the waiting sequences, or directly; the smaller of the two
- * groups is hashed once more. */
+/* Sums the n sequences that pass, whose hashes are known if they were summed when they
+ * were read. */
 static void sum_passed(struct waits *s, struct slu_batch *b, size_t n)
 {
-    struct slu_batch rest = *b;
-    rest.seq = s->seq;
-    rest.n_seq = s->n_seq;
-    rest.sum_valid = false;
     b->n_seq = n;
-    if (b->unsummed)
+    if (b->unsummed) {
         slu_batch_sum_parts(b, s->seq, s->n_seq, s->late);
-    if (b->unsummed || !s->n_seq)
-        return;
-    if (b->sum_valid && s->n_seq < n) {
-        slu_batch_sum(&rest);
-        slu_sum_sub(&b->sum, &rest.sum);
-        return;
+    } else if (s->n_seq) {
+        b->sum_valid = false;
+        slu_batch_sum(b);
     }
-    b->sum_valid = false;
-    slu_batch_sum(b);
 }
 
 static int split(void *ctx, unsigned worker, struct slu_batch *b, void *side,

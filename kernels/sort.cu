@@ -47,8 +47,8 @@ cudaError_t temp_size(size_t n, uint32_t longest, size_t *n_byte)
 __global__ static void start(const uint32_t *len, size_t n, uint32_t first,
                              uint32_t *key, uint32_t *value)
 {
-    size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
         key[i] = len[i];
         value[i] = first + (uint32_t)i;
     }
@@ -84,9 +84,8 @@ extern "C" int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t lon
     uint32_t *key = (uint32_t *)at, *key2 = (uint32_t *)(at + array);
     uint32_t *value2 = (uint32_t *)(at + 2 * array);
     const unsigned threads = 256;
-    size_t blocks = (n + threads - 1) / threads;
-    start<<<(unsigned)(blocks < 65536 ? blocks : 65536), threads, 0, s>>>(len, n, first,
-                                                                          key, order);
+    const unsigned blocks = (unsigned)((n + threads - 1) / threads); /* n < 2^32 */
+    start<<<blocks, threads, 0, s>>>(len, n, first, key, order);
     e = cudaGetLastError();
     if (e != cudaSuccess)
         return slu_cuda_code(e);

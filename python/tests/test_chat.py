@@ -126,7 +126,16 @@ def tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=t, **TOKENS)
 
 
+@lru_cache(None)
+def stop_clock() -> None:
+    """From here on it is NOW for transformers' templates too."""
+    import transformers.utils.chat_template_utils as reference
+
+    reference.datetime = type("Fixed", (), {"now": staticmethod(lambda: NOW)})
+
+
 def theirs(t: Any, record: dict[str, Any], mask: bool = False, prompt: bool = False) -> Any:
+    stop_clock()
     given = {k: record.get(k) for k in ("tools", "documents")}
     given.update(record.get("chat_template_kwargs") or {}, add_generation_prompt=prompt)
     if mask:
@@ -241,9 +250,6 @@ def check_spans(
 
 def test_templates() -> None:
     needs("transformers")
-    import transformers.utils.chat_template_utils as reference
-
-    reference.datetime = type("Fixed", (), {"now": staticmethod(lambda: NOW)})
     rows = [compare(file) for file in templates(SOME)]
     if "CHAT_TABLE" in os.environ:
         keys = ("template", "marks", "rendered", "fail", "refused", "by prefixes", "by turn", "differ", "why")
@@ -334,7 +340,7 @@ def masks_of(t: Any, folder: str, file: str) -> int:
     records = {str(i): json.loads(line) for i, line in enumerate(as_nfc)}
     given = "".join(json.dumps({**record, "id": i}) + "\n" for i, record in records.items())
     program = [sys.executable, "-m", "sluice.chat", "-q", "-t", folder, "--template", file, "--keep=id"]
-    program += ["--on-error=skip", f"--date={datetime.now():%Y-%m-%d}"]
+    program += ["--on-error=skip", f"--date={NOW:%Y-%m-%d}"]
     program += [f"--set={k}_token=null" for k in ("bos", "pad") if f"{k}_token" not in t.special_tokens_map]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     ran = subprocess.run(program, input=given.encode(), capture_output=True, env=env)

@@ -1,6 +1,6 @@
-/* packing_device.c - what packing_mem.c has a device do: the histogram, and the hashes
- * of sequences that wait in the pool, in place of the threads that read. If the device
- * fails, or there is none, the CPU does it. */
+/* packing_device.c - when packing_mem.c has a device; and the hashes of sequences that
+ * wait in the pool, which a device makes in place of the threads that read. If the
+ * device fails, or there is none, the CPU does it. */
 #include <stdlib.h>
 
 #include "lib/base/pages.h"
@@ -37,39 +37,6 @@ int slu_pack_device_ready(struct slu_pack_mem *m, struct slu_err *err)
     window = window > m->cfg.capacity ? window : m->cfg.capacity;
     int code = slu_pack_cuda_ready(m->cuda, window);
     return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
-}
-
-/* ---- the histogram ---- */
-
-/* Makes rows of the counts of lengths 0 … longest. */
-static int rows_of(const uint64_t *count, uint32_t longest,
-                   struct slu_length_count **row, size_t *n_row, struct slu_err *err)
-{
-    size_t n = 0;
-    for (size_t v = 0; v <= longest; v++)
-        n += count[v] != 0;
-    *row = malloc(n * sizeof **row);
-    if (!*row)
-        return slu_fail_nomem(err, n * sizeof **row);
-    for (size_t v = 0; v <= longest; v++)
-        if (count[v])
-            (*row)[(*n_row)++] = (struct slu_length_count){v, count[v]};
-    return SLU_OK;
-}
-
-int slu_pack_device_count(struct slu_pack_mem *m, const struct slu_pack_range *range,
-                          struct slu_length_count **row, size_t *n_row,
-                          struct slu_err *err)
-{
-    const size_t n_byte = ((size_t)range->longest + 1) * sizeof(uint64_t);
-    uint64_t *n = malloc(n_byte);
-    if (!n)
-        return slu_fail_nomem(err, n_byte);
-    int code = slu_pack_cuda_count(m->cuda, range, n);
-    int rc = code ? slu_pack_mem_fault(m, code, err)
-                  : rows_of(n, range->longest, row, n_row, err);
-    free(n);
-    return rc;
 }
 
 /* ---- hashes that come late ---- */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/histogram.h"
 #include "lib/base/pages.h"
-
 #include "lib/flow/radix.h"
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
@@ -278,31 +278,30 @@ static int count(struct slu_packing *p, struct slu_pack_range *range,
 {
     struct slu_pack_mem *m = p->mem;
     const uint32_t *len = m->a.len + range->first_item;
-    struct slu_lengths *l = NULL;
-    uint64_t block[4096];
     int rc = SLU_OK;
     for (size_t i = 0; i < range->n_item; i++)
         range->longest = len[i] > range->longest ? len[i] : range->longest;
-    const bool few = range->n_item < range->longest / 16;
-    if (m->cuda && !few) {
-        slu_pack_timing(p, "histogram", m->cfg.device->name);
-        rc = slu_pack_device_count(m, range, row, n_row, err);
-        if (rc || m->cuda)
-            return rc;
-    }
-    slu_pack_timing(p, "histogram", NULL);
-    if (few)
+    if (range->n_item < range->longest / 16) {
+        slu_pack_timing(p, "histogram", NULL);
         return count_few(len, range->n_item, row, n_row, err);
-    rc = slu_lengths_new(&l, NULL, NULL, err);
-    for (size_t i = 0, n; i < range->n_item && !rc; i += n) {
-        n = range->n_item - i < 4096 ? range->n_item - i : 4096;
-        for (size_t j = 0; j < n; j++)
-            block[j] = len[i + j];
-        rc = slu_lengths_add(l, block, n, err);
+    }
+    const size_t n_bin = (size_t)range->longest + 1;
+    uint64_t *n = malloc(n_bin * sizeof *n);
+    if (!n)
+        return slu_fail_nomem(err, n_bin * sizeof *n);
+    if (m->cuda) {
+        slu_pack_timing(p, "histogram", m->cfg.device->name);
+        int code = slu_pack_cuda_count(m->cuda, range, n);
+        rc = code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+    }
+    if (!rc && !m->cuda) {
+        slu_pack_timing(p, "histogram", NULL);
+        memset(n, 0, n_bin * sizeof *n);
+        slu_histogram_cpu(len, range->n_item, n, n_bin);
     }
     if (!rc)
-        rc = slu_lengths_rows(l, row, n_row, err);
-    slu_lengths_free(l);
+        rc = slu_length_rows(n, n_bin, 0, row, n_row, err);
+    free(n);
     return rc;
 }
 

@@ -250,12 +250,6 @@ SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
                                     struct slu_err *err);
 /* Opens the device if it takes the work; else m->cuda stays NULL. */
 SLU_MUST_USE int slu_pack_device_enter(struct slu_pack_mem *m, struct slu_err *err);
-/* Makes the histogram of a range whose `longest` is known. If the device fails, there
- * are no rows, and m->cuda is NULL. */
-SLU_MUST_USE int slu_pack_device_count(struct slu_pack_mem *m,
-                                       const struct slu_pack_range *range,
-                                       struct slu_length_count **row, size_t *n_row,
-                                       struct slu_err *err);
 /* Gives the device what is known after the plan. */
 SLU_MUST_USE int slu_pack_device_ready(struct slu_pack_mem *m, struct slu_err *err);
 

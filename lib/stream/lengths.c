@@ -254,6 +254,24 @@ int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
     return rc;
 }
 
+int slu_length_rows(const uint64_t *count, size_t n_bin, size_t more,
+                    struct slu_length_count **row, size_t *n, struct slu_err *err)
+{
+    size_t n_row = more, k = 0;
+    for (size_t v = 0; v < n_bin; v++)
+        n_row += count[v] != 0;
+    struct slu_length_count *r = malloc((n_row ? n_row : 1) * sizeof *r);
+    *row = r;
+    *n = 0;
+    if (!r)
+        return slu_fail_nomem(err, n_row * sizeof *r);
+    for (size_t v = 0; v < n_bin; v++)
+        if (count[v])
+            r[k++] = (struct slu_length_count){v, count[v]};
+    *n = k;
+    return SLU_OK;
+}
+
 int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_t *n,
                      struct slu_err *err)
 {
@@ -263,21 +281,11 @@ int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_
     if (rc)
         return rc;
     tidy_list(l);
-    size_t n_row = l->n_list;
-    for (size_t v = 0; v < l->n_bin; v++)
-        n_row += l->count[v] != 0;
-    struct slu_length_count *r = malloc((n_row ? n_row : 1) * sizeof *r);
-    if (!r)
-        return slu_fail_nomem(err, n_row * sizeof *r);
-    size_t k = 0;
-    for (size_t v = 0; v < l->n_bin; v++)
-        if (l->count[v])
-            r[k++] = (struct slu_length_count){v, l->count[v]};
-    if (l->n_list)
-        memcpy(r + k, l->list, l->n_list * sizeof *r);
-    *row = r;
-    *n = n_row;
-    return SLU_OK;
+    rc = slu_length_rows(l->count, l->n_bin, l->n_list, row, n, err);
+    if (!rc && l->n_list)
+        memcpy(*row + *n, l->list, l->n_list * sizeof **row);
+    *n += rc ? 0 : l->n_list;
+    return rc;
 }
 
 void slu_lengths_free(struct slu_lengths *l)

@@ -94,9 +94,10 @@ def jobs():
 
 
 def larger_than_device():
-    """Ids that the device has no room for are read over the bus, to be hashed and to be placed; no copy brings them there."""
+    """Ids that the device has no room for are read over the bus, to be hashed and to be placed; no copy brings them there.
+    One thread: others would bring batches to the pool in another order, and sectors at their borders cross the bus twice."""
     for method in ("bfd", "concat"):
-        args = ["pack", "-M", "32M", "--length", "512", "--method", method, "--eos-id", "0", "--token-bytes", "2"] + 8 * ["a.npy"]
+        args = ["pack", "-T", "1", "-M", "32M", "--length", "512", "--method", method, "--eos-id", "0", "--token-bytes", "2"] + 8 * ["a.npy"]
         n_tok = 8 * os.path.getsize("a.npy") // 2
         want = run(args + ["--device", "cpu"])
         got = run(args + ["--device", "cuda"], SLU_EMU_MIB="3", SLU_EMU_TRACE="trace")

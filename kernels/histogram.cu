@@ -62,13 +62,6 @@ __global__ static void __launch_bounds__(THREADS)
             atomicAdd(&count[v], (unsigned long long)near[v]);
 }
 
-extern "C" size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
-{
-    (void)n;
-    (void)n_bin;
-    return 0;
-}
-
 /* Number of blocks that run at once with n_near bins each. */
 static cudaError_t shape(unsigned n_near, size_t *most_blocks)
 {
@@ -88,11 +81,8 @@ static cudaError_t shape(unsigned n_near, size_t *most_blocks)
 }
 
 extern "C" int slu_histogram_cuda(const uint32_t *len, size_t n, uint64_t *count,
-                                  size_t n_bin, void *work, size_t work_byte,
-                                  void *stream)
+                                  size_t n_bin, void *stream)
 {
-    (void)work;
-    (void)work_byte;
     unsigned n_near = (unsigned)(n_bin < MOST_BINS ? n_bin : MOST_BINS);
     size_t most_blocks;
     if (n == 0 || n_bin == 0)

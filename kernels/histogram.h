@@ -8,8 +8,7 @@
  *   slu_histogram_cpu   the fast version, on the calling thread
  *   slu_histogram_cuda  all pointers are device memory; runs on `stream` (a
  *                       cudaStream_t, NULL: the default stream) without waiting;
- *                       returns 0 or a code for slu_device_error. The caller supplies
- *                       `work`, slu_histogram_cuda_work(n, n_bin) bytes.
+ *                       returns 0 or a code for slu_device_error
  */
 #ifndef SLU_KERNELS_HISTOGRAM_H
 #define SLU_KERNELS_HISTOGRAM_H
@@ -24,9 +23,8 @@ extern "C" {
 void slu_histogram_ref(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin);
 void slu_histogram_cpu(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin);
 
-size_t slu_histogram_cuda_work(size_t n, size_t n_bin);
 int slu_histogram_cuda(const uint32_t *len, size_t n, uint64_t *count, size_t n_bin,
-                       void *work, size_t work_byte, void *stream);
+                       void *stream);
 
 #ifdef __cplusplus
 }

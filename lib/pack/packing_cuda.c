@@ -168,7 +168,7 @@ int slu_pack_cuda_count(struct slu_pack_cuda *c, const struct slu_pack_range *r,
         code = slu_device_zero(dev, n_byte, c->compute);
     if (!code)
         code = slu_histogram_cuda(c->dev.len + r->first_item, r->n_item, dev, n_bin,
-                                  NULL, 0, c->compute);
+                                  c->compute);
     if (!code)
         code = slu_device_get(count, dev, n_byte, c->compute);
     slu_device_free(dev);

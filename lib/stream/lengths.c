@@ -70,7 +70,7 @@ static int send(struct slu_lengths *l)
                               NULL);
     if (code == 0)
         code = slu_histogram_cuda(l->dev_len, l->n_pending, l->dev_count, l->dev_bin,
-                                  NULL, 0, NULL);
+                                  NULL);
     return code;
 }
 

@@ -236,8 +236,7 @@ static void histogram_cpu(void *arg)
 static void histogram_cuda(void *arg)
 {
     struct counting *c = arg;
-    must(slu_histogram_cuda(c->len, n_item, c->count, capacity + 1, NULL, 0, NULL),
-         "histogram");
+    must(slu_histogram_cuda(c->len, n_item, c->count, capacity + 1, NULL), "histogram");
 }
 
 static void bench_histogram(const uint32_t *len)

@@ -67,8 +67,7 @@ static int set_up(void **state)
 
 static int histogram(void)
 {
-    size_t n = slu_histogram_cuda_work(N, N);
-    return slu_histogram_cuda(on.len, N, on.out, 1000, on.work, n, NULL);
+    return slu_histogram_cuda(on.len, N, on.out, 1000, NULL);
 }
 
 static int sort(void)

@@ -75,7 +75,7 @@ UNIT         += $O/unit/test_kernels
 
 $O/unit/test_kernels: $(TEST_KERNELS) $O/libsluice.a
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS_ALL)
 
 # The kernels' PTX, run on the processor (tests/emu): CUDA's functions come from there, not from its
 # library. Only nvcc is needed, so this works in builds without CUDA, too.
@@ -124,10 +124,11 @@ check-mutants: export OBJECTS = $(TEST_KERNELS) $(EMU_OBJ) $(EMU_CU) $(filter-ou
 KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
 
 $O/gpu/test_kernels: $(TEST_KERNELS) $(KERNEL_OBJ)
-$O/gpu/bench-kernels: $O/tests/bench/kernels.o $O/tests/bench/kernels_packing.o $(KERNEL_OBJ)
+$O/gpu/bench-kernels: $O/tests/bench/kernels.o $O/tests/bench/kernels_packing.o $(KERNEL_OBJ) \
+    $(if $(PKG_LIBS),$O/lib/base/hash.o $O/libsluice.a)
 $O/gpu/test_kernels $O/gpu/bench-kernels:
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -pthread $(LDLIBS)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS_ALL)
 
 check-gpu: $O/gpu/test_kernels
 	@$(TEST_ENV) tests/gpu $O/gpu/test_kernels

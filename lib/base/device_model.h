@@ -1,20 +1,15 @@
 /* device_model.h - the figures from which `auto` reckons whether a device would be
- * faster, and tests/bench/emu a pass's least time on it. Private to device.c.
+ * faster. Private to device.c.
  *
  * NOT MEASURED on a device: those of the device are an H100's data sheet, less a part;
- * those of a core are from tests/bench/NOTES.md. `make bench-kernels` prints what
- * replaces them where there is a device.
+ * those of a core are from tests/bench/NOTES.md. `make bench-kernels` measures all of
+ * them where there is a device, and prints the lines that replace these.
  */
 #ifndef SLU_DEVICE_MODEL_H
 #define SLU_DEVICE_MODEL_H
 
-/* The device, in bytes and in warps' instructions a second. */
 #define SLU_MODEL_START_S        0.5  /* 0.3 to 1: the driver, page-locking */
 #define SLU_MODEL_BUS_BYTE_PER_S 50e9 /* PCIe 5, each way, page-locked memory */
-#define SLU_MODEL_HBM_BYTE_PER_S 3e12
-#define SLU_MODEL_SM             132 /* multiprocessors */
-#define SLU_MODEL_ISSUE_PER_S    9e11
-#define SLU_MODEL_LAUNCH_S       3e-6
 
 /* A core, an id of two bytes each. */
 #define SLU_MODEL_READ_S 0.2e-9  /* read from a file in the page cache */

@@ -5,7 +5,8 @@
  * The data is on the device before the clock starts, and stays there. `moved` counts the
  * bytes that a pass needs: each input read once, each output written once. `of memcpy`
  * compares them, per second, with the bytes that a plain copy of the same side reads and
- * writes. Medians of N. Needs kernels/ and the C library only.
+ * writes. Medians of N. Needs kernels/ and the C library only; with libxxhash it also
+ * measures a core's own hashing.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -157,10 +158,33 @@ static void copy_bus(void *arg)
          "copy");
 }
 
+static void read_file(void *arg)
+{
+    static char block[1 << 18]; /* as formats/ids/raw_file.c */
+    const int fd = *(const int *)arg;
+    for (off_t at = 0; pread(fd, block, sizeof block, at) > 0;)
+        at += sizeof block;
+}
+
+static void measure_reading(const struct copy *c)
+{
+    int fd = memfd_create("ids", 0); /* its pages are the page cache's */
+    if (fd < 0 || write(fd, c->from, c->n_byte) != (ssize_t)c->n_byte) {
+        perror("bench-kernels");
+        exit(1);
+    }
+    double took = seconds(read_file, &fd, false);
+    model.read = took / ((double)c->n_byte / 2);
+    printf("read       cpu x 1      %8.2f GB/s from the page cache\n",
+           (double)c->n_byte / took * 1e-9);
+    close(fd);
+}
+
 static void measure_copies(void)
 {
     struct copy c = {big((size_t)1 << 28), big((size_t)1 << 28), (size_t)1 << 28, 1,
                      false};
+    measure_reading(&c);
     double twice = 2 * (double)c.n_byte;
     cpu_memcpy = twice / seconds(copy_host, &c, false);
     printf("memcpy     cpu x 1      %8.2f GB/s read and written\n", cpu_memcpy * 1e-9);
@@ -390,18 +414,15 @@ static int start_device(int *n)
     return 0;
 }
 
-/* Prints lines of lib/base/device_model.h. Its other figures are not of kernels/ (READ,
- * HASH), of the data sheet (SM, ISSUE) or small (LAUNCH). */
+/* Prints the lines of lib/base/device_model.h. */
 static void print_model(void)
 {
     const struct {
         const char *name;
         double value;
-    } LINE[] = {{"START_S", model.start},
-                {"BUS_BYTE_PER_S", model.bus},
-                {"HBM_BYTE_PER_S", gpu_memcpy},
-                {"COPY_S", model.copy},
-                {"SCAN_S", model.scan}};
+    } LINE[] = {{"START_S", model.start}, {"BUS_BYTE_PER_S", model.bus},
+                {"READ_S", model.read},   {"SCAN_S", model.scan},
+                {"COPY_S", model.copy},   {"HASH_S", model.hash}};
     printf("\nlib/base/device_model.h, as measured here:\n");
     for (size_t i = 0; i < sizeof LINE / sizeof *LINE; i++)
         if (LINE[i].value > 0)

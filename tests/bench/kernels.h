@@ -16,7 +16,7 @@ extern double cpu_memcpy, cpu_memcpy_all, gpu_memcpy;
 /* For lib/base/device_model.h: seconds; bytes a second; a core's seconds for an id of two
  * bytes. 0: not measured. */
 extern struct model {
-    double start, bus, copy, scan;
+    double start, bus, read, scan, copy, hash;
 } model;
 
 /* Cleared memory in huge pages; caller frees with munmap. A failure ends the program. */

@@ -44,7 +44,7 @@ int slu_over_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
     int rc = r->ops->open(r->input, b, err);
     if (rc)
         return rc;
-    b->unsummed = slu_reader_may_wait(r, b);
+    b->unsummed = !b->sum_valid && slu_reader_may_wait(r, b); /* of a set: summed */
     if (!b->unsummed)
         slu_batch_sum(b);
     b->sum_read = b->sum;

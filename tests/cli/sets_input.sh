@@ -47,6 +47,7 @@ for format in megatron ds olmo mds litdata parquet; do
 done
 rm -rf one
 shuffle -q --documents --order keep --shard-size 100K --format megatron -o one c.tks
+same "documents that wait for a bin" "$(pack -q --length 300 c.tks | inspect --jsonl | sha)" "$(pack -q --length 300 one | inspect --jsonl | sha)"
 same "the vocabulary comes along" "$(inspect --jsonl one | sha)" "$(shuffle -q --order keep one | inspect --jsonl | sha)"
 
 # ---- masks ----

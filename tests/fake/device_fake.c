@@ -1,6 +1,7 @@
 /* device_fake.c - a device for machines without one: kernels/device.h on host memory, for
- * programs that are linked with it instead of CUDA (tests/tests.mk). The fake tests the
- * code around kernels, not kernels: kernels_fake.c calls their oracles.
+ * programs that are linked with it instead of CUDA (tests/tests.mk), but for what only
+ * bench-kernels calls. The fake tests the code around kernels, not kernels:
+ * kernels_fake.c calls their oracles.
  *
  * The fake is as unforgiving as a device can be:
  *   - device memory can't be read or written through the pointers that programs have:
@@ -9,7 +10,7 @@
  *   - an operation on a stream is done when somebody waits for the stream, so a missing
  *     wait shows as old data
  *   - a copy or kernel that uses memory after its end, freed memory, or memory of the
- *     host ends the program (abort)
+ *     host ends the program (abort), and so does waiting for an event that was not recorded
  *   - each kernel overwrites its workspace with noise
  *
  * The environment tells which call fails:
@@ -139,6 +140,13 @@ static int call(bool queued, bool *late)
     return fake.lost ? CODE_LOST : CODE_MEMORY;
 }
 
+/* Enters, and counts a call. */
+static int begin(void)
+{
+    enter();
+    return call(false, NULL);
+}
+
 /* ---- memory ---- */
 
 struct block {
@@ -175,6 +183,13 @@ void *fake_real(const void *p, size_t n_byte, const char *what)
     if (n_byte > b->n_byte - at)
         misuse("%s: %zu bytes from byte %zu of %zu", what, n_byte, at, b->n_byte);
     return b->real + at;
+}
+
+static void add_host(void *p, size_t n_byte, bool lent)
+{
+    struct block *b = fake_must(calloc(1, sizeof *b));
+    *b = (struct block){host_block, p, p, n_byte, 0, lent};
+    host_block = b;
 }
 
 static void drop_block(struct block **list, void *p, const char *what)
@@ -263,8 +278,7 @@ static void run_all(void)
 
 static void run_wait(struct op *o)
 {
-    if (o->wait.stream)
-        run_to(o->wait.stream, o->wait.number);
+    run_to(o->wait.stream, o->wait.number);
 }
 
 static void run_transfer(struct op *o)
@@ -275,10 +289,8 @@ static void run_transfer(struct op *o)
         memset(fake_real(o->transfer.to, n, "zero"), 0, n);
     else if (n && o->transfer.way == PUT)
         memcpy(fake_real(o->transfer.to, n, "put"), from, n);
-    else if (n && o->transfer.way == GET)
-        memcpy(o->transfer.to, fake_real(from, n, "get"), n);
     else if (n)
-        memmove(fake_real(o->transfer.to, n, "copy"), fake_real(from, n, "copy"), n);
+        memcpy(o->transfer.to, fake_real(from, n, "get"), n);
 }
 
 int fake_queue(struct op o, void *work, size_t work_byte, size_t want_byte,
@@ -332,24 +344,23 @@ size_t slu_fake_held(void)
 
 int slu_device_count(int *n)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     *n = code ? 0 : 1;
     return leave(code);
 }
 
 int slu_device_name(int ordinal, char *name, size_t name_cap)
 {
-    enter();
-    int code = ordinal ? CODE_NO_DEVICE : call(false, NULL);
+    int code = begin();
+    code = ordinal ? CODE_NO_DEVICE : code;
     snprintf(name, name_cap, "%s", code ? "" : "fake");
     return leave(code);
 }
 
 int slu_device_select(int ordinal)
 {
-    enter();
-    int code = ordinal ? CODE_NO_DEVICE : call(false, NULL);
+    int code = begin();
+    code = ordinal ? CODE_NO_DEVICE : code;
     return leave(code);
 }
 
@@ -364,8 +375,7 @@ const char *slu_device_error(int code)
 
 int slu_device_alloc(void **p, size_t n_byte)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     *p = NULL;
     if (!code && n_byte > fake.memory_byte - used_byte)
         code = CODE_MEMORY;
@@ -400,8 +410,7 @@ void slu_device_free(void *p)
 
 int slu_device_memory(size_t *free_byte, size_t *total_byte)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     *total_byte = code ? 0 : fake.memory_byte;
     *free_byte = code ? 0 : fake.memory_byte - used_byte;
     return leave(code);
@@ -409,15 +418,12 @@ int slu_device_memory(size_t *free_byte, size_t *total_byte)
 
 int slu_device_host_alloc(void **p, size_t n_byte)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     *p = NULL;
     if (!code) {
-        struct block *b = fake_must(calloc(1, sizeof *b));
         *p = fake_must(malloc(n_byte + 1));
         memset(*p, 0xdb, n_byte + 1);
-        *b = (struct block){host_block, *p, *p, n_byte + 1, 0, false};
-        host_block = b;
+        add_host(*p, n_byte + 1, false);
     }
     return leave(code);
 }
@@ -433,22 +439,17 @@ void slu_device_host_free(void *p)
 
 int slu_device_host_lock(void *p, size_t n_byte)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     if (!code && (!n_byte || block_of(host_block, p)))
         misuse("lock: %zu bytes at %p", n_byte, p);
-    if (!code) {
-        struct block *b = fake_must(calloc(1, sizeof *b));
-        *b = (struct block){host_block, p, p, n_byte, 0, true};
-        host_block = b;
-    }
+    if (!code)
+        add_host(p, n_byte, true);
     return leave(code);
 }
 
 int slu_device_host_shown(const void **shown, void *p)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     const struct block *b = block_of(host_block, p);
     if (!code && (!b || !b->lent || b->shown != p))
         misuse("shown: %p is not locked", p);
@@ -471,7 +472,7 @@ static int queue_transfer(void *to, const void *from, size_t n_byte, int way,
     if (!code) {
         if (way != GET)
             (void)fake_real(to, n_byte, "copy to");
-        if (way == GET || way == WITHIN)
+        if (way == GET)
             (void)fake_real(from, n_byte, "copy from");
         if (way == GET && block_of(device_block, to))
             misuse("get: to memory of the device");
@@ -509,15 +510,9 @@ int slu_device_get(void *host, const void *device, size_t n_byte, void *stream)
     return code ? code : slu_device_sync(stream);
 }
 
-int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream)
-{
-    return queue_transfer(to, from, n_byte, WITHIN, stream);
-}
-
 int slu_device_stream_new(void **stream)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     *stream = NULL;
     if (!code) {
         struct stream *s = fake_must(calloc(1, sizeof *s));
@@ -545,8 +540,7 @@ void slu_device_stream_free(void *stream)
 
 int slu_device_sync(void *stream)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     if (!code)
         run_to(stream_of(stream), UINT64_MAX);
     if (fake.lost)
@@ -556,8 +550,7 @@ int slu_device_sync(void *stream)
 
 int slu_device_event_new(void **event)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     *event = code ? NULL : fake_must(calloc(1, sizeof(struct event)));
     n_event += code == 0;
     return leave(code);
@@ -573,8 +566,7 @@ void slu_device_event_free(void *event)
 
 int slu_device_event_record(void *event, void *stream)
 {
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
     if (!code) {
         struct stream *s = stream_of(stream);
         *(struct event *)event = (struct event){s, s->put};
@@ -587,6 +579,8 @@ int slu_device_event_order(void *event, void *stream)
     const struct event *e = event;
     struct op o = {.run = run_wait, .wait = {e->stream, e->number}};
     enter();
+    if (!e->stream)
+        misuse("order: the event was not recorded");
     int code = call(true, &o.late);
     if (!code)
         push(stream, o);
@@ -596,23 +590,15 @@ int slu_device_event_order(void *event, void *stream)
 int slu_device_event_wait(void *event)
 {
     const struct event *e = event;
-    enter();
-    int code = call(false, NULL);
+    int code = begin();
+    if (!e->stream)
+        misuse("wait: the event was not recorded");
     for (struct stream *s = streams; s && fake.ahead && !code; s = s->next)
         if (s != e->stream)
             run_to(s, UINT64_MAX);
-    if (!code && e->stream)
+    if (!code)
         run_to(e->stream, e->number);
     if (fake.lost)
         code = CODE_LOST;
-    return leave(code);
-}
-
-int slu_device_event_ms(void *from, void *to, float *ms)
-{
-    (void)from, (void)to;
-    enter();
-    int code = call(false, NULL);
-    *ms = 0;
     return leave(code);
 }

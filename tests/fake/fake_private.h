@@ -26,7 +26,7 @@ struct op {
             void *to;
             const void *from;
             size_t n_byte;
-            enum { PUT, GET, WITHIN, ZERO } way;
+            enum { PUT, GET, ZERO } way;
         } transfer;
         struct {
             struct stream *stream;

@@ -113,6 +113,8 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     p->lengths_byte = cfg->budget_byte / 8;
     if (!cfg->plan_only)
         rc = slu_pack_mem_new(&p->mem, cfg, err);
+    if (!rc && p->mem)
+        slu_pack_device_expect(p->mem);
     if (!rc && cfg->related)
         rc = slu_pack_related_new(&p->related, err);
     if (!rc && cfg->related && !p->mem)

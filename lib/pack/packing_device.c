@@ -6,6 +6,7 @@
 #include "lib/base/pages.h"
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
+#include "lib/stream/stream_promise.h"
 
 int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
 {
@@ -41,11 +42,25 @@ int slu_pack_device_ready(struct slu_pack_mem *m, struct slu_err *err)
 
 /* ---- hashes that come late ---- */
 
+void slu_pack_device_expect(struct slu_pack_mem *m)
+{
+    struct slu_device *d = m->cfg.device;
+    struct slu_reader *r = m->cfg.reader;
+    struct slu_err err = SLU_ERR_INIT; /* told when the inputs are read */
+    struct slu_promise promise;
+    if (!r || !d || d->kind != SLU_DEVICE_AUTO || slu_reader_header(r)->n_bucket ||
+        slu_reader_promise(r, false, &promise, &err) ||
+        promise.sum.n.tokens > m->cap_tok)
+        return;
+    const uint64_t n = promise.sum.n.tokens * m->cfg.tok_bytes / 2;
+    if (n >= slu_device_least(SLU_WORK_PACK, m->cfg.n_threads ? m->cfg.n_threads : 1))
+        (void)slu_device_take(d, SLU_WORK_PACK, n);
+}
+
 bool slu_packing_hashes(const struct slu_packing *p)
 {
     const struct slu_device *d = p->cfg.device;
-    /* `auto` decides when all tokens are known. */
-    return p->mem && p->cfg.reader && d && d->kind == SLU_DEVICE_CUDA;
+    return p->mem && p->cfg.reader && d && d->ordinal >= 0;
 }
 
 void slu_pack_late_add(struct slu_pack_mem *m, uint64_t at, uint64_t len_tok,

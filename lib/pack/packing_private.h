@@ -248,6 +248,10 @@ void slu_pack_mem_free(struct slu_pack_mem *m);
 /* Handles the device's error `code`: the CPU takes over, or err is filled. */
 SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
                                     struct slu_err *err);
+/* Before anything arrives: has auto decide now if all inputs say how many tokens there
+ * are, all of them wait, and memory holds them; so that a device hashes their documents.
+ */
+void slu_pack_device_expect(struct slu_pack_mem *m);
 /* Opens the device if it takes the work; else m->cuda stays NULL. */
 SLU_MUST_USE int slu_pack_device_enter(struct slu_pack_mem *m, struct slu_err *err);
 /* Gives the device what is known after the plan. */

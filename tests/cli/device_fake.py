@@ -134,13 +134,13 @@ def forge(path, name, at):
         f.write(p)
 
 
-def late(args, hashed):
+def late(args, hashed, device="cuda"):
     """hashed: whether the device hashes sequences, once; else it hashes windows only, or with masks nothing (None)."""
     status, want, err = run(BIN, args + ["--device", "cpu"])
-    got = run(FAKE, args + ["--device", "cuda"])
+    got = run(FAKE, args + ["--device", device])
     n = counts()
-    idle = "" if n["copy"] else "pack: --device cuda: no kernel had work to do, the CPU did all of it\n"
-    report(status == 0 and got == (0, want, idle), "late hashes: %s: %r" % (" ".join(args), got[::2]))
+    idle = "" if n["copy"] or device == "auto" else "pack: --device cuda: no kernel had work to do, the CPU did all of it\n"
+    report(status == 0 and got == (0, want, idle), "late hashes: %s --device %s: %r" % (" ".join(args), device, got[::2]))
     report(n["hash"] == (0 if hashed is None else n["copy"] + hashed), "  %d hashes for %d windows" % (n["hash"], n["copy"]))
 
 
@@ -162,6 +162,13 @@ late(["pack", "--length", "512", "--order", "related", "c.tks"], True)
 late(["pack", "--length", "512", "--method", "concat", "c.tks"], True)
 late(["pack", "--length", "512", "m.tks"], None)  # with masks
 late(["pack", "--length", "512", "-M", "40M", "-T", "3", "long.tks"], False)  # beyond memory: no window either
+# auto decides before it reads where files say how many tokens will wait.
+late(["pack", "--length", "512", "c.tks"], True, "auto")
+late(["pack", "--length", "512", "c.tks", "e.tks"], True, "auto")
+late(["pack", "--length", "512", "set"], False, "auto")  # are summed as they are read
+late(["pack", "d.tks"], False, "auto")  # some pass
+late(["pack", "--length", "512", "two.tks"], False, "auto")  # two streams in a file, of which the end says nothing
+late(["pack", "--length", "512", "-M", "40M", "-T", "3", "long.tks"], False, "auto")
 for at, what in ((48, "checksum"), (64, "trace")):
     for name in ("c", "e", "d", "long"):
         forge(name + ".tks", "%s.%s.tks" % (name, what), at)

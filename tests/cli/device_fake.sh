@@ -11,8 +11,10 @@ fi
 corpus c.jsonl 60000 12
 tokenize -t bytes --domain-field domain c.jsonl >c.tks
 decompose --min 64 --max 256 c.tks >d.tks
+shuffle --documents --format megatron -o set c.tks
 corpus e.jsonl 20000 7
 tokenize -t bytes --domain-field domain e.jsonl >e.tks
+cat c.tks e.tks >two.tks
 "$PYTHON" -c 'for i in range(900): print("{\"text\": \"%s\", \"spans\": [[0, %d]]}" % ("abc" * (1 + i % 99), i % 3))' >m.jsonl
 tokenize -t bytes --spans-field spans m.jsonl >m.tks
 "$PYTHON" -c 'for i in range(30000): print("{\"text\": \"%s\"}" % ("abc %d " % i * (1 + i * i % 97)))' >long.jsonl

@@ -25,7 +25,6 @@
  * One lock protects everything.
  */
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -61,16 +60,9 @@ static int leave(int code)
     return code;
 }
 
-static void misuse(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    fprintf(stderr, "fake device: MISUSE: ");
-    vfprintf(stderr, fmt, ap);
-    fprintf(stderr, "\n");
-    va_end(ap);
-    abort();
-}
+#define misuse(...)                                                                    \
+    (fprintf(stderr, "fake device: MISUSE: "), fprintf(stderr, __VA_ARGS__),           \
+     fprintf(stderr, "\n"), abort())
 
 void *fake_must(void *p)
 {
@@ -345,7 +337,7 @@ size_t slu_fake_held(void)
 int slu_device_count(int *n)
 {
     int code = begin();
-    *n = code ? 0 : 1;
+    *n = !code;
     return leave(code);
 }
 
@@ -360,8 +352,7 @@ int slu_device_name(int ordinal, char *name, size_t name_cap)
 int slu_device_select(int ordinal)
 {
     int code = begin();
-    code = ordinal ? CODE_NO_DEVICE : code;
-    return leave(code);
+    return leave(ordinal ? CODE_NO_DEVICE : code);
 }
 
 const char *slu_device_error(int code)
@@ -399,13 +390,18 @@ int slu_device_alloc(void **p, size_t n_byte)
     return leave(code);
 }
 
-void slu_device_free(void *p)
+static void release(struct block **list, void *p, const char *what)
 {
     enter();
     run_all();
     if (p)
-        drop_block(&device_block, p, "free");
+        drop_block(list, p, what);
     (void)leave(0);
+}
+
+void slu_device_free(void *p)
+{
+    release(&device_block, p, "free");
 }
 
 int slu_device_memory(size_t *free_byte, size_t *total_byte)
@@ -430,11 +426,7 @@ int slu_device_host_alloc(void **p, size_t n_byte)
 
 void slu_device_host_free(void *p)
 {
-    enter();
-    run_all();
-    if (p)
-        drop_block(&host_block, p, "free of host memory");
-    (void)leave(0);
+    release(&host_block, p, "free of host memory");
 }
 
 int slu_device_host_lock(void *p, size_t n_byte)

@@ -47,20 +47,21 @@ MACHINE   := $(shell $(CC) -dumpmachine 2>/dev/null)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 CPPFLAGS_ALL = -I. -D_GNU_SOURCE -DSLU_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(CPPFLAGS)
-CFLAGS_ALL   = -std=gnu11 -pthread $(OPT) $(WARN) $(CWARN) $(SANFLAGS) $(CFLAGS)
-CXXFLAGS_ALL = -std=c++17 -pthread -fno-rtti $(OPT) $(WARN) $(SANFLAGS) $(CXXFLAGS)
+# The same objects are in the programs, the archive and the shared library: the programs need no more instructions for it.
 PIC          = -fPIC -fno-semantic-interposition
+CFLAGS_ALL   = -std=gnu11 -pthread $(PIC) $(OPT) $(WARN) $(CWARN) $(SANFLAGS) $(CFLAGS)
+CXXFLAGS_ALL = -std=c++17 -pthread -fno-rtti $(PIC) $(OPT) $(WARN) $(SANFLAGS) $(CXXFLAGS)
 LDLIBS_ALL   = $(PKG_LIBS) $(CUDA_LIBS) -lm -pthread $(LDLIBS)
 ifneq ($(SAN),)
 SANFLAGS := -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 endif
 
 # Files named *_avx2.c and *_avx512.c hold one SIMD level each; their callers choose at run time.
-%_avx2.o %_avx2.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mfma
-%_avx512.o %_avx512.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
+%_avx2.o: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mfma
+%_avx512.o: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
 
 # Floating-point results decide bytes of the output here: without contraction all hosts agree.
-%/pack_nnls.o %/pack_nnls.lo: SIMD_FLAGS := -ffp-contract=off
+%/pack_nnls.o: SIMD_FLAGS := -ffp-contract=off
 
 # ---- CUDA -----------------------------------------------------------------------------------
 
@@ -139,7 +140,6 @@ endif
 # tools/NAME/ is the program NAME; tools/cli/ is in every program.
 PROGRAM_OBJ = $(patsubst %.c,$O/%.o,$(sort $(wildcard tools/$1/*.c)))
 LIB_OBJ    := $(LIB_C:%.c=$O/%.o) $(LIB_CC:%.cc=$O/%.o) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
-LIB_LO     := $(LIB_C:%.c=$O/%.lo) $(LIB_CC:%.cc=$O/%.lo) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
 LIB_SO     := $O/libsluice.so.$(SOVERSION)
 COMMON_OBJ := $(call PROGRAM_OBJ,cli)
 BIN        := $(PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
@@ -162,9 +162,9 @@ $O/libsluice.a: $(LIB_OBJ)
 # For other people's programs. Ours take the archive: they also call functions that are not public.
 $O/libsluice.map: $O/libsluice.a lib/public tests/headers
 	$(Q)O='$O' CC='$(CC)' tests/headers -map > $@
-$(LIB_SO): $(LIB_LO) $O/libsluice.map
+$(LIB_SO): $(LIB_OBJ) $O/libsluice.map
 	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$O/libsluice.map \
-	    -Wl,-Bsymbolic-functions -o $@ $(LIB_LO) $(LDLIBS_ALL)
+	    -Wl,-Bsymbolic-functions -o $@ $(LIB_OBJ) $(LDLIBS_ALL)
 
 $(foreach p,$(PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(call PROGRAM_OBJ,$p)))
 $(BIN): $(COMMON_OBJ) $O/libsluice.a
@@ -190,14 +190,6 @@ $O/%.o: %.cc $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$O/%.lo: %.c $O/flags
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(SIMD_FLAGS) $(PIC) -MMD -MP -MF $@.d -c -o $@ $<
-
-$O/%.lo: %.cc $O/flags
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(PIC) -MMD -MP -MF $@.d -c -o $@ $<
-
 $O/%.o: %.S $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I. -MMD -MP -c -o $@ $<
@@ -208,11 +200,11 @@ $O/%.cu.o: %.cu $O/flags
 
 $O/arrow/%.cc.o: %.cc $O/flags $O/arrow/flags
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -std=c++20 -frtti -fPIC -fvisibility=hidden $(ARROW_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -std=c++20 -frtti -fvisibility=hidden $(ARROW_CFLAGS) -MMD -MP -c -o $@ $<
 
 $O/arrow/%.c.o: %.c $O/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 $(PARQUET_SO): $(PARQUET_OBJ)
 	@mkdir -p $(@D)
@@ -220,7 +212,7 @@ $(PARQUET_SO): $(PARQUET_OBJ)
 
 $(FASTTEXT_SO): lib/filter/fasttext_shim.cc lib/filter/fasttext.h $O/flags
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -std=c++17 -fexceptions -frtti -fPIC -fvisibility=hidden -shared $(LDFLAGS) -o $@ $< \
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -std=c++17 -fexceptions -frtti -fvisibility=hidden -shared $(LDFLAGS) -o $@ $< \
 	    $(shell $(PKG_CONFIG) --libs fasttext)
 
 $O/arrow/flags: force
@@ -232,8 +224,8 @@ $O/arrow/flags: force
 $O/source_id.h: $(sort $(wildcard $(foreach d,base stream token,lib/$d/*.[ch] lib/$d/*.cc) lib/token/builtin/*))
 	@mkdir -p $(@D)
 	$(Q)printf '#define SLU_SOURCE_ID "%s"\n' "$$(cat $^ | sha256sum | cut -c 1-32)" > $@
-$O/lib/token/compiled.o $O/lib/token/compiled.lo: CPPFLAGS_ALL += -include $O/source_id.h
-$O/lib/token/compiled.o $O/lib/token/compiled.lo: $O/source_id.h
+$O/lib/token/compiled.o: CPPFLAGS_ALL += -include $O/source_id.h
+$O/lib/token/compiled.o: $O/source_id.h
 
 # Objects are made again when the compiler or its flags change.
 FLAGS_NOW := $(CC) $(CXX) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CXXFLAGS_ALL) $(USE_CUDA) $(NVCCFLAGS)

@@ -14,8 +14,7 @@
 void slu_frame_tok_release(struct slu_frame_tok *t)
 {
     slu_buf_release(&t->own);
-    for (unsigned i = 0; i < SLU_FRAME_KEPT; i++)
-        slu_buf_release(&t->kept[i]);
+    slu_buf_release(&t->kept);
 }
 
 static const uint8_t *part_data(const struct slu_frame_tok *t, unsigned i)
@@ -90,7 +89,7 @@ static int gather(struct slu_frame_tok *t, size_t width, struct slu_err *err)
     t->own = all.own;
     t->part[0] = (struct slu_frame_part){NULL, 0, t->own.len};
     t->n_part = t->first_near = 1;
-    t->n_kept = 0;
+    t->keeps = false;
     return SLU_OK;
 }
 
@@ -143,7 +142,7 @@ static struct slu_buf *memory_of(struct slu_batch *b, size_t width)
 int slu_frame_tok_keep(struct slu_frame_tok *t, struct slu_batch *from, size_t width,
                        struct slu_err *err)
 {
-    const bool take = from && !t->whole && t->n_kept < SLU_FRAME_KEPT;
+    const bool take = from && !t->whole && !t->keeps;
     struct slu_buf *b = take ? memory_of(from, width) : NULL;
     size_t n_byte = 0;
     int rc = SLU_OK;
@@ -151,8 +150,9 @@ int slu_frame_tok_keep(struct slu_frame_tok *t, struct slu_batch *from, size_t w
     for (unsigned i = t->first_near; i < t->n_part; i++)
         n_byte += t->part[i].near ? t->part[i].n_byte : 0;
     if (b && n_byte >= TAKE_BYTE) {
-        struct slu_buf spare = t->kept[t->n_kept];
-        t->kept[t->n_kept++] = *b;
+        struct slu_buf spare = t->kept;
+        t->kept = *b;
+        t->keeps = true;
         *b = spare;
         slu_buf_clear(b);
         from->tok = NULL;
@@ -189,5 +189,5 @@ void slu_frame_tok_drop(struct slu_frame_tok *t, size_t n_byte)
     t->part[0] = (struct slu_frame_part){NULL, 0, left};
     t->n_part = left != 0;
     t->first_near = t->n_part;
-    t->n_kept = 0;
+    t->keeps = false;
 }

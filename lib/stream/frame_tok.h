@@ -15,10 +15,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-enum {
-    SLU_FRAME_PARTS = 512, /* then tokens are copied */
-    SLU_FRAME_KEPT = 2,    /* batches whose memory is taken for one frame */
-};
+enum { SLU_FRAME_PARTS = 512 }; /* then tokens are copied */
 
 struct slu_frame_tok {
     struct slu_buf own; /* copies */
@@ -28,8 +25,8 @@ struct slu_frame_tok {
     } part[SLU_FRAME_PARTS];
     unsigned n_part, first_near; /* from first_near on, parts may lie in the batch */
     bool whole;                  /* keep all tokens in one part */
-    struct slu_buf kept[SLU_FRAME_KEPT]; /* of batches; after n_kept, spare memory */
-    unsigned n_kept;
+    struct slu_buf kept; /* the memory of one batch if `keeps`, else spare memory */
+    bool keeps;
 };
 
 void slu_frame_tok_release(struct slu_frame_tok *t);

@@ -10,6 +10,7 @@
  * alone; so four stripes are taken side by side, eight lanes each, their sums are joined,
  * and all lanes scramble. A short sequence is work for one lane. */
 static const unsigned THREADS = 32;
+static const size_t MOST_SEQS = 1 << 16; /* of a launch, whose blocks are below 2^31 */
 static const unsigned ALL = 0xffffffff;
 
 __device__ static unsigned long long other(uint64_t v, unsigned by)
@@ -105,10 +106,16 @@ __global__ static void __launch_bounds__(THREADS)
 extern "C" int slu_hash_cuda(const struct slu_hash_seqs *s, uint64_t *hash,
                              void *stream)
 {
-    if (s->n == 0)
-        return 0;
-    if ((s->tok_bytes != 2 && s->tok_bytes != 4) || s->n > INT32_MAX)
+    if (s->tok_bytes != 2 && s->tok_bytes != 4)
         return (int)cudaErrorInvalidValue;
-    hash_seqs<<<(unsigned)s->n, THREADS, 0, (cudaStream_t)stream>>>(*s, hash);
-    return slu_cuda_code(cudaGetLastError());
+    cudaError_t e = cudaSuccess;
+    for (size_t at = 0; at < s->n && e == cudaSuccess; at += MOST_SEQS) {
+        const size_t n = s->n - at < MOST_SEQS ? s->n - at : MOST_SEQS;
+        const slu_hash_seqs part = {s->tok, s->tok_bytes, s->first + at, s->len + at,
+                                    n};
+        hash_seqs<<<(unsigned)n, THREADS, 0, (cudaStream_t)stream>>>(part,
+                                                                     hash + 2 * at);
+        e = cudaGetLastError();
+    }
+    return slu_cuda_code(e);
 }

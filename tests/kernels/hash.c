@@ -8,7 +8,8 @@
 #include "kernels/hash.h"
 #include "tests/kernels/kernels.h"
 
-/* n sequences of `shortest` to `shortest` + n - 1 ids, anywhere in an array. */
+/* n sequences of `shortest` to `shortest` + n - 1 ids, anywhere in an array; of many
+ * sequences, four lengths. */
 static bool hash_case(size_t n, uint32_t shortest, unsigned tok_bytes)
 {
     const size_t n_tok = n + shortest + 9, n_byte = n_tok * tok_bytes;
@@ -18,7 +19,7 @@ static bool hash_case(size_t n, uint32_t shortest, unsigned tok_bytes)
     for (size_t i = 0; i < n_byte; i++)
         tok[i] = (uint8_t)rnd(256);
     for (size_t i = 0; i < n; i++) {
-        len[i] = shortest + (uint32_t)i;
+        len[i] = shortest + (uint32_t)(i % (n > 1000 ? 4 : n));
         first[i] = rnd(n_tok - len[i] + 1);
     }
     const struct slu_hash_seqs s = {tok, tok_bytes, first, len, n};
@@ -57,6 +58,7 @@ void test_hash(void)
         good &=
             hash_case(37, 4070, w); /* the sixteenth, and where all its stripes end */
         good &= hash_case(3, 8191, w);
+        good &= most_items < 65537 || hash_case(65537, 1, w); /* two launches */
     }
     result(good, "hash: sequences of all lengths");
 }

@@ -372,19 +372,14 @@ static int ascending(const void *a, const void *b)
 static int make_rows(struct scan *s, unsigned n_table, struct slu_tokens_lengths *out,
                      struct slu_err *err)
 {
-    size_t n = s->n_longer;
+    struct slu_length_count *row;
+    size_t n;
     for (unsigned t = 1; t < n_table; t++)
         for (size_t v = 0; v < N_BIN; v++)
             s->count[v] += s->count[t * (size_t)N_BIN + v];
-    for (size_t v = 0; v < N_BIN; v++)
-        n += s->count[v] != 0;
-    struct slu_length_count *row = malloc((n + 1) * sizeof *row);
-    if (!row)
-        return slu_fail_nomem(err, (n + 1) * sizeof *row);
-    n = 0;
-    for (size_t v = 0; v < N_BIN; v++)
-        if (s->count[v])
-            row[n++] = (struct slu_length_count){v, s->count[v]};
+    int rc = slu_length_rows(s->count, N_BIN, s->n_longer, &row, &n, err);
+    if (rc)
+        return rc;
     if (s->n_longer)
         qsort(s->longer, s->n_longer, sizeof *s->longer, ascending);
     for (size_t i = 0; i < s->n_longer; i++)

@@ -48,12 +48,14 @@ void slu_pack_device_expect(struct slu_pack_mem *m)
     struct slu_reader *r = m->cfg.reader;
     struct slu_err err = SLU_ERR_INIT; /* told when the inputs are read */
     struct slu_promise promise;
+    const uint64_t least =
+        slu_device_least(SLU_WORK_PACK, m->cfg.n_threads ? m->cfg.n_threads : 1);
     if (!r || !d || d->kind != SLU_DEVICE_AUTO || slu_reader_header(r)->n_bucket ||
-        slu_reader_promise(r, false, &promise, &err) ||
+        least > m->limit_byte / 2 || slu_reader_promise(r, false, &promise, &err) ||
         promise.sum.n.tokens > m->cap_tok)
         return;
     const uint64_t n = promise.sum.n.tokens * m->cfg.tok_bytes / 2;
-    if (n >= slu_device_least(SLU_WORK_PACK, m->cfg.n_threads ? m->cfg.n_threads : 1))
+    if (n >= least)
         (void)slu_device_take(d, SLU_WORK_PACK, n);
 }
 

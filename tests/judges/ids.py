@@ -80,6 +80,10 @@ def digest(ids):
     return xxhash.xxh3_64_intdigest(ids)
 
 
+# Of a kind's texts, a variant of a vocabulary is compared on one in so many, each variant on others.
+SHORT = {"code points": 24, "soup": 12, "white": 3, "mixes": 3, "long runs": 3, "marks": 2, "capitals": 2, "blocks": 2}
+
+
 class Judge:
     def __init__(self, args, folder):
         """folder: for temporary files, which goes when we do."""
@@ -191,10 +195,10 @@ class Judge:
             return self.thin(texts, 50, 25)
         if self.args.full:
             return texts
-        if v.short and kind == "long runs":
-            return self.thin(texts, 3, turn)
-        if (v.short or not first) and kind in ("code points", "soup"):
-            return self.thin(texts, 12 if v.short else 6, turn)
+        if v.short:
+            return self.thin(texts, SHORT.get(kind, 1), turn)
+        if not first and kind in ("code points", "soup"):
+            return self.thin(texts, 6, turn)
         return texts
 
     def levels(self, v, kind, first):

@@ -14,6 +14,7 @@ white space, random bytes repaired to UTF-8; and random ids, whose bytes are no 
 are no characters are characters by themselves (Python's surrogateescape).
 """
 import argparse
+import functools
 import json
 import os
 import random
@@ -80,6 +81,7 @@ def pieces(run):
     return words
 
 
+@functools.cache
 def words_of(text):
     runs = (r for r in text.translate(BLANK).split(" ") if r)
     return [(w.translate(LOWER), own) for r in runs for w, own in ([(r, False)] if r.isascii() else pieces(r))]

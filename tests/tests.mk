@@ -201,9 +201,10 @@ check-arrow: arrow $(SHIM)
 check-judges: programs arrow $O/judges/encode $O/judges/shingles $O/judges/words
 	@$(TEST_ENV) tests/check judges
 
-# 50 MB of text, every code point, every level of SIMD.
+# 50 MB of text, every code point, every level of SIMD; the Python package by every Python.
 check-judges-full: programs arrow $O/judges/encode $O/judges/shingles $O/judges/words
 	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
+	@$(MAKE) --no-print-directory check-python CHECK_FULL=1
 
 # sluice-batch on a Slurm cluster of one machine; deps-slurm installs the packages.
 check-slurm: programs $(SHIM)

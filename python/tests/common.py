@@ -221,7 +221,7 @@ def main(module: dict[str, Any]) -> None:
     passed = failed = skipped = 0
     try:
         for n in names:
-            begin = time.time()
+            begin, used = time.time(), sum(os.times()[:4])
             try:
                 module[n]()
             except Skip as e:
@@ -233,7 +233,8 @@ def main(module: dict[str, Any]) -> None:
                 print(f"not ok {n}", flush=True)
             else:
                 passed += 1
-                print(f"ok {n} ({time.time() - begin:.1f} s)", flush=True)
+                of = sum(os.times()[:4]) - used
+                print(f"ok {n} ({time.time() - begin:.1f} s, {of:.1f} of a processor)", flush=True)
     finally:
         shutil.rmtree(TMP)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")

@@ -2,8 +2,7 @@
 spans are transformers' where the template has {% generation %}; elsewhere spans are compared with what lies between
 a template's marks of the assistant's turns (REFERENCE), which are known here for some families.
 
-CHAT_DIALOGUES=1000 takes so many dialogues a template, CHAT_TEMPLATES=N about N of the templates, CHAT_TABLE=FILE
-writes the counts of each."""
+CHAT_DIALOGUES=1000 takes so many dialogues a template, CHAT_TABLE=FILE writes the counts of each."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ from common import needs
 
 HERE = os.environ.get("O", "build") + "/python"
 NOW = datetime(2026, 11, 24, 12)
-N = int(os.environ.get("CHAT_DIALOGUES", "60"))
-SOME = int(os.environ.get("CHAT_TEMPLATES", "0"))
+N = int(os.environ.get("CHAT_DIALOGUES", "40"))
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 WORDS = """the of and stream don't x=y; {a: 1} über naïve Привет 数据 데이터 مرحبا हिन्दी 🙂 👩\u200d🔬 e\u0301
 <b>&amp;</b> "q" \\n \t \u2028""".replace("\n", " ").split(" ")  # noqa: SIM905
@@ -176,12 +174,11 @@ def by_prefixes(render: Callable[..., str], messages: list[Any], text: str) -> l
     return [s for s in spans if s[0] < s[1]]
 
 
-def templates(some: int = 0) -> list[str]:
-    """All, or about `some` of them."""
+def templates() -> list[str]:
     found = sorted(glob(f"{HERE}/templates/*.jinja"))
     if not found:
         raise common.Skip("no templates; make python")
-    return found[:: max(1, len(found) // some)] if some else found
+    return found
 
 
 def compare(file: str) -> dict[str, Any]:
@@ -250,7 +247,7 @@ def check_spans(
 
 def test_templates() -> None:
     needs("transformers")
-    rows = [compare(file) for file in templates(SOME)]
+    rows = [compare(file) for file in templates()]
     if "CHAT_TABLE" in os.environ:
         keys = ("template", "marks", "rendered", "fail", "refused", "by prefixes", "by turn", "differ", "why")
         lines = ["\t".join(str(len(r[k]) if k == "differ" else r[k]) for k in keys) for r in rows]
@@ -324,10 +321,9 @@ def test_masks() -> None:
     pairs = [(f"{HERE}/tokenizers/{name}", f"{HERE}/templates/{file}.jinja") for name, file in MARKED.items()]
     files = [f for f in templates() if re.search(r"{%-? *generation", Path(f).read_text("utf-8"))]
     pairs += [(folders[i % len(folders)], f) for i, f in enumerate(files) if f not in {pair[1] for pair in pairs}]
-    pairs = pairs[: SOME or None]
     loaded = {folder: AutoTokenizer.from_pretrained(folder) for folder in folders}
     done = sum(masks_of(loaded[folder], folder, file) > N // 4 for folder, file in pairs)
-    assert done >= min(20, len(pairs) // 2), done
+    assert done >= 20, done
     print(f"  {done} templates, {N} dialogues each")
 
 

@@ -148,7 +148,7 @@ def test_variables() -> None:
     assert json.loads(out)["text"].startswith("<bos>mD01 Jan")
 
 
-def many(n: int = 30000) -> bytes:
+def many(n: int = 15000) -> bytes:
     return b"".join(
         json.dumps({"messages": [user(f"q{i} " + "x" * (i % 97)), assistant(f"a{i}")], "id": i}).encode() + b"\n"
         for i in range(n)
@@ -159,7 +159,7 @@ def test_processes_and_files() -> None:
     """The same bytes for any -j, compressed or not, in members, from files and a pipe; lines keep their order."""
     t, data = template(), many()
     want, _ = chat("-q", "-j1", "-t", t, "--keep=id", stdin=data)
-    assert [json.loads(x)["id"] for x in want.splitlines()] == list(range(30000))
+    assert [json.loads(x)["id"] for x in want.splitlines()] == list(range(15000))
     half = data.index(b"\n", len(data) // 2) + 1
     packed = {
         "plain": data,

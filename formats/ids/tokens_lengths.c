@@ -377,7 +377,7 @@ static int make_rows(struct scan *s, unsigned n_table, struct slu_tokens_lengths
     for (unsigned t = 1; t < n_table; t++)
         for (size_t v = 0; v < N_BIN; v++)
             s->count[v] += s->count[t * (size_t)N_BIN + v];
-    int rc = slu_length_rows(s->count, N_BIN, s->n_longer, &row, &n, err);
+    int rc = slu_lengths_make_rows(s->count, N_BIN, s->n_longer, &row, &n, err);
     if (rc)
         return rc;
     if (s->n_longer)

@@ -300,7 +300,7 @@ static int count(struct slu_packing *p, struct slu_pack_range *range,
         slu_histogram_cpu(len, range->n_item, n, n_bin);
     }
     if (!rc)
-        rc = slu_length_rows(n, n_bin, 0, row, n_row, err);
+        rc = slu_lengths_make_rows(n, n_bin, 0, row, n_row, err);
     free(n);
     return rc;
 }

@@ -254,8 +254,8 @@ int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
     return rc;
 }
 
-int slu_length_rows(const uint64_t *count, size_t n_bin, size_t more,
-                    struct slu_length_count **row, size_t *n, struct slu_err *err)
+int slu_lengths_make_rows(const uint64_t *count, size_t n_bin, size_t more,
+                          struct slu_length_count **row, size_t *n, struct slu_err *err)
 {
     size_t n_row = more, k = 0;
     for (size_t v = 0; v < n_bin; v++)
@@ -281,7 +281,7 @@ int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_
     if (rc)
         return rc;
     tidy_list(l);
-    rc = slu_length_rows(l->count, l->n_bin, l->n_list, row, n, err);
+    rc = slu_lengths_make_rows(l->count, l->n_bin, l->n_list, row, n, err);
     if (!rc && l->n_list)
         memcpy(*row + *n, l->list, l->n_list * sizeof **row);
     *n += rc ? 0 : l->n_list;

@@ -37,9 +37,9 @@ SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,
 SLU_MUST_USE int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row,
                                   size_t *n, struct slu_err *err);
 /* The same for counts of lengths 0 … n_bin-1, with room behind for `more` rows. */
-SLU_MUST_USE int slu_length_rows(const uint64_t *count, size_t n_bin, size_t more,
-                                 struct slu_length_count **row, size_t *n,
-                                 struct slu_err *err);
+SLU_MUST_USE int slu_lengths_make_rows(const uint64_t *count, size_t n_bin, size_t more,
+                                       struct slu_length_count **row, size_t *n,
+                                       struct slu_err *err);
 void slu_lengths_free(struct slu_lengths *l);
 
 SLU_END_DECLS

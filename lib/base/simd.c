@@ -5,22 +5,23 @@
 
 bool slu_has_simd(const char *level)
 {
-    bool has = strcmp(level, "portable") == 0;
-
 #if defined(__x86_64__)
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-    if (strcmp(level, "avx2") == 0)
-        has = avx2;
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+
+    if (strcmp(level, "avx2") == 0) /* first: hash.c asks for each sequence */
+        return avx2;
     if (strcmp(level, "avx512") == 0)
-        has =
-            avx2 && __builtin_cpu_supports("avx512f") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") &&
-            __builtin_cpu_supports("avx512vbmi") &&
-            __builtin_cpu_supports("avx512vbmi2");
+        return avx2 && __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512cd") &&
+               __builtin_cpu_supports("avx512vbmi") &&
+               __builtin_cpu_supports("avx512vbmi2");
 #elif defined(__aarch64__)
-    has = has || strcmp(level, "neon") == 0;
+    if (strcmp(level, "neon") == 0)
+        return true;
 #endif
-    return has;
+    return strcmp(level, "portable") == 0;
 }

@@ -108,17 +108,20 @@ $O/unit/test_emu $O/unit/test_opcodes: $O/unit/%: $O/tests/emu/%.o $(filter-out 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka
 
-check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
-	@$(TEST_ENV) tests/emu/run $(if $(FULL),full)
+# The tests of kernels and all of kernels/ that is no device code.
+HOST_KERNELS = $(TEST_KERNELS) $(filter-out %/none.o,$(filter $O/kernels/%.o,$(LIB_C:%.c=$O/%.o)))
 
-# The kernels as C++, each thread a thread, under TSan, ASan and UBSan. Needs no nvcc; some minutes.
-check-emu-san:
-	@$(TEST_ENV) CC='$(CC)' CXX='$(CXX)' tests/emu/san/run
+check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
+	@$(TEST_ENV) CXX='$(CXX)' OBJECTS='$(HOST_KERNELS)' tests/emu/run $(if $(FULL),full)
+
+# The kernels as C++, each thread a fiber, under TSan, ASan and UBSan. Needs no nvcc.
+check-emu-san: $(HOST_KERNELS)
+	@$(TEST_ENV) CXX='$(CXX)' OBJECTS='$(HOST_KERNELS)' tests/emu/san/run
 
 # Plants faults in the kernels, one after the other; the tests must see each. Takes some minutes.
 check-mutants: $O/emu/test_kernels
 	@$(TEST_ENV) NVCC='$(NVCC)' CXX='$(CXX)' tests/emu/mutants $(ARGS)
-check-mutants: export OBJECTS = $(TEST_KERNELS) $(EMU_OBJ) $(EMU_CU) $(filter-out %/none.o,$(filter $O/kernels/%.o,$(LIB_C:%.c=$O/%.o)))
+check-mutants: export OBJECTS = $(HOST_KERNELS) $(EMU_OBJ) $(EMU_CU)
 
 # These need kernels/ alone and no package: a bare machine with a device and nvcc can build them.
 KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
@@ -369,7 +372,7 @@ help:
 #H make bench-python    the Python package beside LitData, MosaicML streaming and datasets; ARGS=ROUNDS
 #H make bench-hostile   tokenize on texts that are made to be slow; start, memory
 #H make check-emu    the kernels without a device: their PTX, interpreted and checked; needs nvcc. FULL=1: longer
-#H make check-emu-san  the kernels as C++ under the sanitizers, each of their threads a thread
+#H make check-emu-san  the kernels as C++ under the sanitizers, each of their threads a fiber
 #H make check-mutants  plants faults in the kernels, which the emulated tests must see; ARGS='copy scan'
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      time of planning by method and bin length, and bins over the lower bound

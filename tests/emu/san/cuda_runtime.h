@@ -1,64 +1,71 @@
 /* cuda_runtime.h - device code as C++ for the sanitizers (`make check-emu-san`): each
- * thread of a block is a thread of the processor. tests/emu/san/run turns <<<>>> into
- * calls of san_launch, and compiles kernels with this header in the place of CUDA's;
- * threads.cc has its functions.
+ * thread of a block is a fiber, all of them on one thread of the processor.
+ * tests/emu/san/run turns <<<>>> into calls of san_launch and __shared__ into references
+ * to a block's memory, and compiles kernels with this header in the place of CUDA's;
+ * fibers.cc has its functions.
  *
- * Blocks run one after another. Shared memory is static, so the sanitizers know its
- * bounds, and so is a block's; a read of what was never written is not seen, nor a race
- * of two blocks (the emulator sees both). Lanes of a warp meet only where the code says
- * so. Masks are full, but that of __activemask: the calling lane alone, which a device
- * may answer, too.
+ * A fiber runs until it waits for others; which goes on then is drawn (SLU_EMU_SEED), and
+ * so is the order of blocks. Since a race is two accesses without an order, TSan sees one
+ * of two threads, or of two blocks, though nothing runs at once. __syncthreads orders;
+ * atomics and what lanes tell one another do not. A read of what was never written is
+ * not seen (the emulator sees it). Masks are full, but that of __activemask: the calling
+ * lane alone, which a device may answer, too.
  */
 #ifndef SLU_TESTS_EMU_SAN_H
 #define SLU_TESTS_EMU_SAN_H
 
-#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <vector>
 
 #define __global__
 #define __device__
-#define __shared__ static
 #define __launch_bounds__(n)
 
 struct san_place {
     unsigned x;
 };
-extern thread_local san_place threadIdx, blockIdx;
-extern san_place blockDim, gridDim;
+extern san_place threadIdx, blockIdx, blockDim, gridDim;
 extern void *san_dynamic; /* shared memory of the size that the launch says */
 
+/* Shared memory of the block for the variable declared at place `site` of the source. */
+void *san_shared_at(unsigned site, size_t n_byte);
+template <typename T> static inline T &san_shared(unsigned site)
+{
+    return *(T *)san_shared_at(site, sizeof(T));
+}
+
 typedef struct CUstream_st *cudaStream_t;
-void san_launch(const std::function<void()> &kernel, unsigned grid, unsigned block,
-                size_t dynamic_byte, cudaStream_t stream);
+void san_run(void (*call)(const void *), const void *kernel, unsigned grid,
+             unsigned block, size_t dynamic_byte);
+template <typename F>
+static inline void san_launch(F kernel, unsigned grid, unsigned block,
+                              size_t dynamic_byte, cudaStream_t)
+{
+    san_run([](const void *k) { (*(const F *)k)(); }, &kernel, grid, block,
+            dynamic_byte);
+}
 
 /* ---- what threads do together ---- */
 
 void __syncthreads();
-/* The value of each lane of the warp; all lanes call. */
-struct san_values {
-    uint64_t lane[32];
-};
-san_values san_exchange(unsigned mask, uint64_t mine);
+/* The values of the warp's lanes, until its next but one exchange; all lanes call. */
+const uint64_t *san_exchange(unsigned mask, uint64_t mine);
 
 static inline unsigned __ballot_sync(unsigned mask, bool yes)
 {
-    const san_values v = san_exchange(mask, yes);
+    const uint64_t *lane = san_exchange(mask, yes);
     unsigned bits = 0;
     for (unsigned l = 0; l < 32; l++)
-        bits |= (unsigned)v.lane[l] << l;
+        bits |= (unsigned)lane[l] << l;
     return bits;
 }
 template <typename T> static inline T __shfl_sync(unsigned mask, T mine, int from)
 {
-    return (T)san_exchange(mask, mine).lane[from % 32];
+    return (T)san_exchange(mask, mine)[from % 32];
 }
 template <typename T> static inline T __shfl_xor_sync(unsigned mask, T mine, int by)
 {
-    return (T)san_exchange(mask, mine).lane[(threadIdx.x % 32) ^ (unsigned)by];
+    return (T)san_exchange(mask, mine)[(threadIdx.x % 32) ^ (unsigned)by];
 }
 static inline unsigned __activemask()
 {
@@ -165,42 +172,39 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, 
 namespace cub
 {
 template <typename T> struct DoubleBuffer {
-    T *d_buffers[2] = {nullptr, nullptr};
+    T *buffer[2] = {nullptr, nullptr};
     int selector = 0;
     DoubleBuffer() = default;
-    DoubleBuffer(T *a, T *b) : d_buffers{a, b}
+    DoubleBuffer(T *a, T *b) : buffer{a, b}
     {
     }
     T *Current()
     {
-        return d_buffers[selector];
+        return buffer[selector];
     }
 };
 
 struct DeviceRadixSort {
-    /* The result is in the second buffers. */
+    /* By one bit at a time, the lowest first. */
     template <typename K, typename V>
     static cudaError_t SortPairsDescending(void *temp, size_t &temp_byte,
                                            DoubleBuffer<K> &key, DoubleBuffer<V> &value,
-                                           unsigned long long n, int, int bits,
+                                           unsigned long long n, int begin, int end,
                                            cudaStream_t)
     {
-        if (!temp) {
-            temp_byte = 1;
-            return cudaSuccess;
+        temp_byte = temp ? temp_byte : 1;
+        for (int bit = begin; temp && bit < end; bit++) {
+            const K *k = key.Current();
+            const V *v = value.Current();
+            key.selector = value.selector = !key.selector;
+            size_t at = 0;
+            for (K one = 2; one--;)
+                for (size_t i = 0; i < n; i++)
+                    if ((k[i] >> bit & 1) == one) {
+                        key.Current()[at] = k[i];
+                        value.Current()[at++] = v[i];
+                    }
         }
-        std::vector<size_t> order(n);
-        for (size_t i = 0; i < n; i++)
-            order[i] = i;
-        const K *k = key.Current(), mask = (K) ~(K)0 >> (8 * sizeof(K) - bits);
-        std::stable_sort(order.begin(), order.end(), [=](size_t a, size_t b) {
-            return (k[a] & mask) > (k[b] & mask);
-        });
-        for (size_t i = 0; i < n; i++) {
-            key.d_buffers[1][i] = k[order[i]];
-            value.d_buffers[1][i] = value.Current()[order[i]];
-        }
-        key.selector = value.selector = 1;
         return cudaSuccess;
     }
 };

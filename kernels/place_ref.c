@@ -17,9 +17,9 @@ static const struct slu_place_interval *interval_of(const struct slu_place *p,
 
 void slu_place_ref(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst)
 {
-    const struct slu_place_step *s = p->step, *end = p->step + p->n_step;
+    const struct slu_place_step *s = p->step;
     for (size_t i = 0; i < p->n; i++) {
-        while (s + 1 < end && s[1].first <= i)
+        while (s + 1 < p->step + p->n_step && s[1].first <= i)
             s++;
         uint64_t k = i - s->first, j = k % s->repeat;
         uint64_t bin = s->first_bin + k / s->repeat;

@@ -2,7 +2,7 @@
 # batch_changed.sh - sluice-batch: a recipe whose later steps changed, in the same folder: what the earlier steps made is
 # kept, the bytes are those of a fresh run, and no file of the user goes; kills on the way, parts in the queue,
 # keep = needed.
-# check-more: longer
+# check-more: whole, and longer
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
 corpus c.jsonl 50000 1

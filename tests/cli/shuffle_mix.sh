@@ -2,7 +2,7 @@
 # shuffle_mix.sh - mixes: the same bytes for any -M and -T, from files and from pipes; shards; sources that are inputs;
 # schedules and the beginnings of their periods; refused mixes. tests/props/check_mix.py checks which sequences are
 # taken.
-# check-more: longer
+# check-more: whole, and longer
 
 have tokenize decompose pack shuffle inspect || return 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # stages_faults.sh - every stage of dedup, pack and shuffle with one failing call: of memory, threads, files.
-# check-more: longer
+# check-more: whole, and longer
 
 have tokenize dedup decompose pack shuffle || return 0
 if [ -n "$SHIM" ]; then

@@ -2,8 +2,8 @@
  *
  *   test_kernels [-s[ITEMS]] [-k KERNEL] [SEED]
  *
- * -s leaves out cases of more than ITEMS (70000), for slow instruments; -k tests one
- * kernel.
+ * -s leaves out cases of more than ITEMS (70000, and then some of the longest sorts), for
+ * slow instruments; -k tests one kernel.
  */
 #include <stdio.h>
 #include <stdlib.h>

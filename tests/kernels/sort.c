@@ -114,7 +114,9 @@ void test_sort(void)
         char what[80];
         for (size_t i = 0; i < sizeof size / sizeof *size && size[i] <= most_items; i++)
             for (size_t k = 0; k < sizeof top / sizeof *top; k++)
-                good &= sort_case(size[i], top[k], (enum dist)d, (unsigned)rnd(5));
+                if (most_items > 70000 || size[i] < 65536 ||
+                    (k + i + (size_t)d) % 3 == 0)
+                    good &= sort_case(size[i], top[k], (enum dist)d, (unsigned)rnd(5));
         snprintf(what, sizeof what, "sort: %s lengths", name[d]);
         result(good, what);
     }

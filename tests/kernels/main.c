@@ -2,7 +2,7 @@
  *
  *   test_kernels [-s[ITEMS]] [-k KERNEL] [SEED]
  *
- * -s leaves out cases of more than ITEMS (70000, and then some of the longest sorts), for
+ * -s leaves out cases of more than ITEMS (70000: and two thirds of the longest), for
  * slow instruments; -k tests one kernel.
  */
 #include <stdio.h>

@@ -91,3 +91,18 @@ kill $task
 code wait $task
 same "a late one is stopped" 75 $ended
 same "the part is done as before" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat late/state/tokenize/0)"
+
+# Nor does who fails while another one is done: the other's line is written just before that of the failure.
+mkdir mv
+printf '%s\n' '#!/bin/sh' 'PATH=${PATH#*:}' 'if grep -q " failed " "$2"; then' '    echo "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" >"${3%/*}/.0.done"' \
+    '    cp "${3%/*}/.0.done" "$3"' 'fi' 'exec mv "$@"' >mv/mv
+chmod +x mv/mv
+echo '{"text": 1}' >wrong.jsonl
+printf '%s\n' 'input = wrong.jsonl' 'parts = 1' 'keep = needed' 'tokenize = --id-field id' >one
+sluice-batch init one close >/dev/null
+status "fails while another is done" 1 env PATH="$PWD/mv:$PATH" sluice-batch task close tokenize 0 </dev/null
+same "it is done" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat close/state/tokenize/0)"
+# Whoever began it after that, and was killed, leaves a line too. What the part reads may be gone.
+echo "tokenize 0 running 1 1 0 0 elsewhere 7 13 -" >close/state/tokenize/0
+status "begun again since, and killed" 0 sluice-batch task close tokenize 0 </dev/null
+same "it is done still" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat close/state/tokenize/0)"

@@ -86,7 +86,7 @@ put_aside() {
     [ -d "$OUT/state/$1" ] || return 0
     mkdir -p "$OUT/state/$1.undone" &&
         find "$OUT/state/$1" -maxdepth 1 -type f -regex '.*/[0-9]+' -exec mv -f -t "$OUT/state/$1.undone" {} + &&
-        find "$OUT/state/$1" -maxdepth 1 -type f -name '.[0-9]*.*.*' -delete
+        find "$OUT/state/$1" -maxdepth 1 -type f -name '.[0-9]*.*' -delete
     rmdir "$OUT/state/$1"
 }
 # alive: ends the subshell that forgets tasks if sluice-batch itself was killed: a call that goes on with the folder may be

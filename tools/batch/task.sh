@@ -2,11 +2,16 @@
 # task.sh - sluice-batch: runs one part of a stage, and records the result. Sourced by sluice-batch.
 
 # book WHAT STATUS: writes the part's line: TASK I WHAT BEGAN ENDED TOKENS STOPS HOST JOB PROCESS STATUS.
-# WHAT is running, done, failed, or stopped (by a signal that asked for it; STOPS counts them).
+# WHAT is running, done, failed, or stopped (by a signal that asked for it; STOPS counts them). The line of who has done
+# it stays in .I.done too, until the part is to be done anew.
 book() {
-    file=$OUT/state/$task/$i
     line="$task $i $1 $began ${ended_at:=$began} $tokens $stops $host $job $$ $2"
     ended_at=''
+    [ "$1" != 'done' ] || echo "$line" >"$OUT/state/$task/.$i.done"
+    put_line "$line"
+}
+put_line() {
+    file=$OUT/state/$task/$i line=$1
     # Each process costs a task a millisecond. The first line needs no mv: nobody else can have created the file too.
     set -C
     { [ ! -e "$file" ] && echo "$line" >"$file"; } 2>/dev/null
@@ -15,11 +20,16 @@ book() {
     [ $created = 0 ] || { echo "$line" >"${file%/*}/.$i.$host.$$" && mv -f "${file%/*}/.$i.$host.$$" "$file"; }
 }
 # book_end WHAT STATUS: writes the line, unless another process has begun the same part since, for example because this
-# node was thought dead; then the result of that run counts.
+# node was thought dead; then the result of that run counts. So it does if it was done just before the line was written.
 book_end() {
     ended_at=$(date +%s)
     read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$task/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
+    before=$done_before
+    who_did
+    [ "$done_before" = "$before" ] || put_line "$done_before"
 }
+# who_did: sets $done_before to the line of who has done the part, or to nothing.
+who_did() { { IFS= read -r done_before <"$OUT/state/$task/.$i.done"; } 2>/dev/null || done_before=''; }
 # current: whether the folder still has the recipe that this part was begun by; see change.sh.
 current() {
     [ -z "$made_by" ] || { read -r line <"$OUT/state/tasks" && [ "$line" = "made_by=$made_by" ]; }
@@ -148,7 +158,7 @@ task() {
     [ -n "$host" ] || { read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(uname -n)
     job=${SLURM_JOB_ID:--} began=${time% *} tokens=0 stops=0
     time=${time#* }
-    no_link "$OUT/state/$task" && no_link "$OUT/state/$task/$i"
+    no_link "$OUT/state/$task" && no_link "$OUT/state/$task/$i" && no_link "$OUT/state/$task/.$i.done"
     each_stage free_of_links "$task"
     [ -s "$OUT/state/$task/$i" ] || [ -s "$OUT/state/$task.undone/$i" ] || perform check_free "$task" "$i"
     folders command "$task" || exit 1
@@ -160,6 +170,11 @@ task() {
         [ "$what" = stopped ] || stops=0
         # The files that the part would read may be gone.
         [ "$what $keep" != "done needed" ] || exit 0
+    fi
+    who_did
+    if [ -n "$done_before" ] && [ "$keep" = needed ]; then # whoever began it since did not come to its end
+        put_line "$done_before"
+        exit 0
     fi
     [ "$i" != 0 ] || prune "$task"
     book running - || exit 1

@@ -123,7 +123,7 @@ all_bad() { # FILE COUNTS ERROR ERROR_OF_PARTS [OPTION...]
     refused "  the parts' reports" 1 "$meet" inspect --merge-stats 0.json 1.json
 }
 all_bad numbers.jsonl not-a-string "--field text: none of 2 documents has a text there; name a field" \
-    "tokenize: none of 2 documents has a text where --field looks for it"
+    "tokenize: --field text: none of 2 documents has a text there"
 all_bad lines.jsonl invalid-json "no record can be taken (invalid-json 2); a run without --on-error skip and --rejects says" \
     "tokenize: none of 2 records could be taken; --rejects keeps them with the reasons"
 inspect -q mds/D_2 >mds.txt

@@ -208,7 +208,7 @@ for i in 0 1 2; do
     tokenize -q -t bytes --where 'rare == 2' --part $i/3 --stats "a$i.json" -o "a$i.tks" rare.jsonl
 done
 status "merged" 1 inspect --merge-stats s0.json s1.json s2.json
-same "  is the error" 'inspect: tokenize: none of 300 documents has the field "langg", which --where looks at' "$(cat err)"
+same "  is the error" 'inspect: tokenize: --where langg: none of 300 documents has a value there' "$(cat err)"
 status "  one part has it" 0 inspect --merge-stats r0.json r1.json r2.json
 status "  all are left out" 1 inspect --merge-stats a0.json a1.json a2.json
 same "    says so" 'inspect: tokenize: the filters left all 40 documents out' "$(cat err)"
@@ -217,8 +217,8 @@ same "    says so" 'inspect: tokenize: the filters left all 40 documents out' "$
 status "with --max-tokens" 0 tokenize -t bytes --where "$where" --max-tokens 1000 --rejects r.jsonl -o x.tks c.jsonl
 tokenize -q -t bytes --where "$where" --max-tokens 2000 -T 1 --stats m1.json -o x.tks c.jsonl
 tokenize -q -t bytes --where "$where" --max-tokens 2000 -T 3 -M 32M --stats m3.json -o x.tks c.jsonl
-same "  it counts the fields of the documents before" "$(json m1.json 'd["filter_fields"]')" "$(json m3.json 'd["filter_fields"]')"
-same "    which are not all" true "$(json m1.json '0 < d["filter_fields"][0]["of"] < 300')"
+same "  it counts the fields of the documents before" "$(json m1.json 'd["fields"]')" "$(json m3.json 'd["fields"]')"
+same "    which are not all" true "$(json m1.json '0 < d["fields"][-1]["of"] < 300')"
 
 # Parquet has the same rows and answers.
 "$PYTHON" -c 'import json

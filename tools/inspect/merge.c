@@ -36,26 +36,12 @@ struct group {
     struct slu_ledger sum; /* owns its reasons */
     uint64_t n_report, peak_rss;
     double cpu_seconds;
-    struct {
-        uint64_t have, of;
-    } field[SLU_FIELDS]; /* documents of tokenize that have it, and that could */
-    struct filter_field {
-        char *option, *name;
-        uint64_t have, of;
-    } * filter; /* that its filters look at, and documents need */
-    size_t n_filter, cap_filter;
+    struct field {
+        char *option, *name, *wanted;
+        uint64_t have, of; /* documents that have it, and that could */
+    } * field;             /* that tokenize looks at */
+    size_t n_field, cap_field;
     uint64_t n_rejected, n_filtered; /* of tokenize */
-};
-
-/* As tokenize names them in its reports, and as users do. */
-static const struct {
-    const char *name, *has, *option;
-} fields[SLU_FIELDS] = {
-    [SLU_FIELD_TEXT] = {"text", "a text", "--field"},
-    [SLU_FIELD_ID] = {"id", "an id", "--id-field"},
-    [SLU_FIELD_DOMAIN] = {"domain", "a domain", "--domain-field"},
-    [SLU_FIELD_SCORE] = {"score", "a score", "--score-field"},
-    [SLU_FIELD_SPANS] = {"spans", "spans", "--spans-field"},
 };
 
 struct merge {
@@ -178,61 +164,43 @@ static void add_costs(struct group *g, value root)
     g->n_report++;
 }
 
-static void add_fields(struct group *g, value root)
-{
-    value all, field, v;
-    uint64_t n;
-    if (slu_json_get(root, "rejected", &v) && slu_json_u64(v, &n))
-        g->n_rejected += n;
-    if (!slu_json_get(root, "fields", &all))
-        return;
-    for (int i = 0; i < SLU_FIELDS; i++) {
-        if (!slu_json_get(all, fields[i].name, &field))
-            continue;
-        if (slu_json_get(field, "have", &v) && slu_json_u64(v, &n))
-            g->field[i].have += n;
-        if (slu_json_get(field, "of", &v) && slu_json_u64(v, &n))
-            g->field[i].of += n;
-    }
-}
-
-/* Adds the fields that tokenize's filters look at, except those that may be missing. */
-static int add_filters(struct group *g, value root, struct slu_err *err)
+/* Adds what tokenize left out, and the fields that it looks at. */
+static int add_fields(struct group *g, value root, struct slu_err *err)
 {
     value all, v;
     struct slu_json_iter it;
     uint64_t n;
-    bool may_lack;
     int rc = SLU_OK;
+    if (slu_json_get(root, "rejected", &v) && slu_json_u64(v, &n))
+        g->n_rejected += n;
     if (slu_json_get(root, "filtered", &v) && slu_json_u64(v, &n))
         g->n_filtered += n;
-    if (!slu_json_get(root, "filter_fields", &all))
+    if (!slu_json_get(root, "fields", &all))
         return SLU_OK;
     slu_json_iter_init(&it, all);
     while (!rc && slu_json_next(&it)) {
         const char *option = slu_json_get_string(it.value, "option", ""),
-                   *name = slu_json_get_string(it.value, "field", "");
+                   *name = slu_json_get_string(it.value, "field", ""),
+                   *wanted = slu_json_get_string(it.value, "wanted", "");
         size_t i = 0;
-        if (slu_json_get(it.value, "may_lack", &v) && slu_json_bool(v, &may_lack) &&
-            may_lack)
-            continue;
-        while (i < g->n_filter && (strcmp(g->filter[i].option, option) != 0 ||
-                                   strcmp(g->filter[i].name, name) != 0))
+        while (i < g->n_field && (strcmp(g->field[i].option, option) != 0 ||
+                                  strcmp(g->field[i].name, name) != 0))
             i++;
-        if (i == g->n_filter) {
-            rc = slu_grow(&g->filter, &g->cap_filter, i + 1, sizeof *g->filter, err);
+        if (i == g->n_field) {
+            rc = slu_grow(&g->field, &g->cap_field, i + 1, sizeof *g->field, err);
             if (rc)
                 break;
-            g->n_filter++;
-            g->filter[i] = (struct filter_field){.option = copy(option, err),
-                                                 .name = copy(name, err)};
-            if (!g->filter[i].option || !g->filter[i].name)
+            struct field *f = &g->field[g->n_field++];
+            *f = (struct field){.option = copy(option, err),
+                                .name = copy(name, err),
+                                .wanted = copy(wanted, err)};
+            if (!f->option || !f->name || !f->wanted)
                 return err->code;
         }
         if (slu_json_get(it.value, "have", &v) && slu_json_u64(v, &n))
-            g->filter[i].have += n;
+            g->field[i].have += n;
         if (slu_json_get(it.value, "of", &v) && slu_json_u64(v, &n))
-            g->filter[i].of += n;
+            g->field[i].of += n;
     }
     return rc;
 }
@@ -268,8 +236,7 @@ static int add_report(struct merge *m, const char *path, value root,
         return err->code;
     p->n_seen++;
     add_costs(g, root);
-    add_fields(g, root);
-    rc = add_filters(g, root, err);
+    rc = add_fields(g, root, err);
     return rc ? rc : add_ledger(&g->sum, &l, err);
 }
 
@@ -346,19 +313,12 @@ static int check_parts(const struct group *g, struct slu_err *err)
  * another kind. */
 static int check_fields(const struct group *g, struct slu_err *err)
 {
-    for (int i = 0; i < SLU_FIELDS; i++)
+    for (size_t i = 0; i < g->n_field; i++)
         if (g->field[i].of && !g->field[i].have)
             return slu_fail(err, SLU_E_MISMATCH,
-                            "%s: none of %llu document%s has %s where %s looks for it",
-                            g->name, (ull)g->field[i].of, slu_plural(g->field[i].of),
-                            fields[i].has, fields[i].option);
-    for (size_t i = 0; i < g->n_filter; i++)
-        if (g->filter[i].of && !g->filter[i].have)
-            return slu_fail(
-                err, SLU_E_MISMATCH,
-                "%s: none of %llu document%s has the field \"%s\", which %s looks at",
-                g->name, (ull)g->filter[i].of, slu_plural(g->filter[i].of),
-                g->filter[i].name, g->filter[i].option);
+                            "%s: %s %s: none of %llu document%s has %s there", g->name,
+                            g->field[i].option, g->field[i].name, (ull)g->field[i].of,
+                            slu_plural(g->field[i].of), g->field[i].wanted);
     if (g->n_filtered && g->n_rejected + g->n_filtered == g->sum.in.documents)
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: the filters left all %llu document%s out", g->name,
@@ -533,11 +493,12 @@ static void release(struct merge *m)
         }
         for (unsigned k = 0; k < g->sum.n_dropped; k++)
             free((char *)(uintptr_t)g->sum.dropped[k].reason);
-        for (size_t k = 0; k < g->n_filter; k++) {
-            free(g->filter[k].option);
-            free(g->filter[k].name);
+        for (size_t k = 0; k < g->n_field; k++) {
+            free(g->field[k].option);
+            free(g->field[k].name);
+            free(g->field[k].wanted);
         }
-        free(g->filter);
+        free(g->field);
         free(g->stage);
         free(g->program);
         free(g->mode);

@@ -2,17 +2,17 @@
  * in reports, and the errors and warnings about those that none or few have. */
 #include <string.h>
 
+#include "lib/base/json_write.h"
 #include "tools/tokenize/tokenize.h"
 
 static const struct {
-    const char *name;         /* in reports */
-    const char *option, *has; /* for messages */
+    const char *option, *has; /* in messages and reports */
 } kinds[SLU_FIELDS] = {
-    [SLU_FIELD_TEXT] = {"text", "--field", "a text"},
-    [SLU_FIELD_ID] = {"id", "--id-field", "an id"},
-    [SLU_FIELD_DOMAIN] = {"domain", "--domain-field", "a domain"},
-    [SLU_FIELD_SCORE] = {"score", "--score-field", "a score"},
-    [SLU_FIELD_SPANS] = {"spans", "--spans-field", "spans"},
+    [SLU_FIELD_TEXT] = {"--field", "a text"},
+    [SLU_FIELD_ID] = {"--id-field", "an id"},
+    [SLU_FIELD_DOMAIN] = {"--domain-field", "a domain"},
+    [SLU_FIELD_SCORE] = {"--score-field", "a score"},
+    [SLU_FIELD_SPANS] = {"--spans-field", "spans"},
 };
 
 int tokenize_check_domains(const struct tokenize_opts *o, struct slu_err *err)
@@ -93,10 +93,25 @@ int tokenize_check_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     return SLU_OK;
 }
 
+/* Appends a field to the report. */
+static int put_field(struct slu_buf *b, const char *option, const char *field,
+                     const char *has, uint64_t have, uint64_t of)
+{
+    int rc = slu_buf_printf(
+        b, NULL, "%s{\"option\": \"%s\", \"field\": ", b->len ? ", " : "[", option);
+    if (!rc)
+        rc = slu_json_put_string(b, field, strlen(field), NULL);
+    return rc ? rc
+              : slu_buf_printf(b, NULL,
+                               ", \"wanted\": \"%s\", \"have\": %llu, \"of\": %llu}",
+                               has, (unsigned long long)have, (unsigned long long)of);
+}
+
 void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     const struct tokenize_opts *o = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
+    struct tokenize_filter_field filter;
     int rc = SLU_OK;
     if (o->field[SLU_FIELD_SCORE])
         cli_stat_u64(ctx, "scored", s->scored);
@@ -104,12 +119,14 @@ void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s
         uint64_t have, of;
         count(s, f, &have, &of);
         if (o->field[f])
-            rc = slu_buf_printf(&b, NULL, "%s\"%s\": {\"have\": %llu, \"of\": %llu}",
-                                b.len ? ", " : "{", kinds[f].name,
-                                (unsigned long long)have, (unsigned long long)of);
+            rc = put_field(&b, kinds[f].option, o->field[f], kinds[f].has, have, of);
     }
+    for (size_t i = 0; tokenize_filter_field(o, i, &filter) && !rc; i++)
+        if (!filter.may_lack)
+            rc = put_field(&b, filter.option, filter.name, "a value", s->seen[i],
+                           s->asked);
     if (!rc)
-        rc = slu_buf_append(&b, "}", 2, NULL);
+        rc = slu_buf_append(&b, "]", 2, NULL);
     if (!rc)
         cli_stat_json(ctx, "fields", (const char *)b.data);
     slu_buf_release(&b);

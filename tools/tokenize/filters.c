@@ -1,12 +1,10 @@
 /* filters.c - the filters of `tokenize`, and its reports on records that are not in the
  * stream. */
-#include <string.h>
-
-#include "lib/base/json_write.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/json_write.h"
 #include "lib/filter/urlset.h"
 #include "tools/tokenize/tokenize.h"
 
@@ -136,20 +134,14 @@ void tokenize_release_filters(struct tokenize_opts *o)
 
 /* ---- reports ---- */
 
-/* A field that a filter looks at. */
-struct filter_field {
-    const char *option, *name;
-    bool may_lack; /* documents need not have it */
-};
-
-/* "invalid-utf8 2, missing-field 1", or the same as the members of a JSON object. */
-static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
+/* "invalid-utf8 2, missing-field 1" */
+static int list_rejects(const struct slu_ingest_stat *s, struct slu_buf *b)
 {
     int rc = SLU_OK;
     for (int i = 0; i < SLU_REJECT_N && !rc; i++)
         if (s->rejected_by[i] && !slu_reject_is_filter((enum slu_reject)i))
-            rc = slu_buf_printf(b, NULL, json ? "%s\"%s\": %llu" : "%s%s %llu",
-                                b->len ? ", " : "", slu_reject_name((enum slu_reject)i),
+            rc = slu_buf_printf(b, NULL, "%s%s %llu", b->len ? ", " : "",
+                                slu_reject_name((enum slu_reject)i),
                                 (unsigned long long)s->rejected_by[i]);
     return rc ? rc : slu_buf_append(b, "", 1, NULL);
 }
@@ -161,8 +153,7 @@ int tokenize_check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat
     int rc = SLU_OK;
     /* An empty file has no record, and no record is no fault. */
     const bool bad = s->rejected > s->rejected_by[SLU_REJECT_EMPTY_SOURCE];
-    if (bad && !s->accepted && !ctx->common.part.n &&
-        list_rejects(s, false, &b) == SLU_OK)
+    if (bad && !s->accepted && !ctx->common.part.n && list_rejects(s, &b) == SLU_OK)
         rc = slu_fail(err, SLU_E_FORMAT,
                       "no record can be taken (%s); a run without --on-error skip and "
                       "--rejects says what is wrong with the first one",
@@ -171,16 +162,17 @@ int tokenize_check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat
     return rc;
 }
 
-/* Field i of those that the filters look at; false: there are no more. */
-static bool field_at(const struct tokenize_opts *o, size_t i, struct filter_field *f)
+bool tokenize_filter_field(const struct tokenize_opts *o, size_t i,
+                           struct tokenize_filter_field *f)
 {
     const size_t n = o->where_expr ? slu_expr_n_field(o->where_expr) : 0;
     if (i < n)
-        *f = (struct filter_field){"--where", slu_expr_field(o->where_expr, i),
-                                   slu_expr_expects_null(o->where_expr, i)};
+        *f = (struct tokenize_filter_field){"--where", slu_expr_field(o->where_expr, i),
+                                            slu_expr_expects_null(o->where_expr, i)};
     else if (i == n && o->urls_drop.set)
-        *f = (struct filter_field){o->url_field ? "--url-field" : "--urls-drop",
-                                   o->url_field ? o->url_field : "url", false};
+        *f =
+            (struct tokenize_filter_field){o->url_field ? "--url-field" : "--urls-drop",
+                                           o->url_field ? o->url_field : "url", false};
     else
         return false;
     return true;
@@ -191,8 +183,8 @@ int tokenize_check_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
 {
     const struct tokenize_opts *o = ctx->opts;
     const unsigned long long of = s->asked;
-    struct filter_field f;
-    for (size_t i = 0; of && field_at(o, i, &f); i++) {
+    struct tokenize_filter_field f;
+    for (size_t i = 0; of && tokenize_filter_field(o, i, &f); i++) {
         const unsigned long long have = s->seen[i];
         if (!have && !f.may_lack && !ctx->common.part.n)
             return slu_fail(err, SLU_E_FORMAT,
@@ -213,32 +205,15 @@ int tokenize_check_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     return SLU_OK;
 }
 
-/* Adds the fields that the filters look at, and how many documents have them. */
+/* Adds how many documents the filters changed and left out. */
 static void report_filters(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     const struct tokenize_opts *o = ctx->opts;
-    struct slu_buf b = SLU_BUF_INIT;
-    struct filter_field f;
-    int rc = SLU_OK;
     tokenize_report_edits(ctx, s);
     if (!o->where_expr && !o->ids_keep.set && !o->ids_drop.set && !o->urls_drop.set &&
         !o->rule_set && !o->fasttext.model)
         return;
     cli_stat_u64(ctx, "filtered", s->filtered);
-    for (size_t i = 0; field_at(o, i, &f) && !rc; i++) {
-        rc = slu_buf_printf(
-            &b, NULL, "%s{\"option\": \"%s\", \"field\": ", i ? ", " : "[", f.option);
-        if (!rc)
-            rc = slu_json_put_string(&b, f.name, strlen(f.name), NULL);
-        if (!rc)
-            rc = slu_buf_printf(
-                &b, NULL, ", \"may_lack\": %s, \"have\": %llu, \"of\": %llu}",
-                f.may_lack ? "true" : "false", (unsigned long long)s->seen[i],
-                (unsigned long long)s->asked);
-    }
-    if (b.len && !rc && !slu_buf_append(&b, "]", 2, NULL))
-        cli_stat_json(ctx, "filter_fields", (const char *)b.data);
-    slu_buf_release(&b);
     if (s->accepted && s->filtered == s->accepted)
         cli_warn(ctx, "the filters left all %llu documents out",
                  (unsigned long long)s->accepted);
@@ -250,7 +225,7 @@ void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat 
     struct slu_buf b = SLU_BUF_INIT;
     cli_stat_u64(ctx, "rejected", s->rejected);
     report_filters(ctx, s);
-    if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
+    if (s->rejected && list_rejects(s, &b) == SLU_OK)
         cli_warn(ctx, "%llu record%s not taken (%s); %s%s",
                  (unsigned long long)s->rejected, s->rejected == 1 ? " was" : "s were",
                  (const char *)b.data,

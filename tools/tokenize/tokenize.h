@@ -124,7 +124,16 @@ SLU_MUST_USE int tokenize_check_taken(const struct cli_ctx *ctx,
  * that were rejected, and if the filters left all out. */
 void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 void tokenize_release_filters(struct tokenize_opts *o);
-/* Adds the counts of documents with the fields to --stats. */
+/* A field that a filter looks at. */
+struct tokenize_filter_field {
+    const char *option, *name;
+    bool may_lack; /* documents need not have it */
+};
+/* Field i of those that the filters look at; false: there are no more. */
+bool tokenize_filter_field(const struct tokenize_opts *o, size_t i,
+                           struct tokenize_filter_field *f);
+/* Adds to --stats the fields that options name, and those that filters need: how many
+ * documents have them, and how many could. */
 void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 
 #endif

@@ -154,9 +154,9 @@ bench-emu: programs $(EMU_BIN) $(FAKE_BIN)
 check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
 
-# All of check, with the loops that it leaves out or shortens; .ci/run runs it.
-check-more: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
-	@$(TEST_ENV) UNIT='$(UNIT)' tests/check more
+# The tests that check leaves out or shortens; .ci/run runs both.
+check-more: programs $(SHIM) $(FAKE_BIN)
+	@$(TEST_ENV) tests/check more
 
 check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
@@ -346,7 +346,7 @@ help:
 #H make              all programs, into build/bin
 #H make demo         shards from text of this machine, each step explained; installs missing packages
 #H make check        the quick tests; installs missing packages
-#H make check-more   check with longer loops, in some minutes more; the continuous integration runs it
+#H make check-more   the longer loops that check leaves out, in some minutes; the continuous integration runs both
 #H make check-full   all tests at full length: input cut at each byte, each call failing
 #H make check-random random jobs, each in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: programs of another build
 #H make judges       fetches packages, vocabularies and a corpus for check-judges

@@ -85,8 +85,8 @@ SLU_MUST_USE int slu_packing_new(struct slu_packing **p,
 uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
                           const struct slu_run *run, size_t n_run);
 /* Whether cfg.reader gets the hashes of sequences whose tokens are held, by plan at the
- * latest: a device that is in use hashes them. Each must be a run that is the only one of its
- * sequence, of at most SLU_FRAME_TOKENS. Any thread. */
+ * latest: a device that is in use hashes them. Each must be a run that is the only one
+ * of its sequence, of at most SLU_FRAME_TOKENS. Any thread. */
 bool slu_packing_hashes(const struct slu_packing *p);
 /* Adds n_run runs of b (decompose.h) as items, and copies those that are not held.
  * held: the result of slu_packing_hold for the same runs, or SLU_NOT_HELD. late: the

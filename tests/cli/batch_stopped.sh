@@ -106,3 +106,12 @@ same "it is done" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat close/state/
 echo "tokenize 0 running 1 1 0 0 elsewhere 7 13 -" >close/state/tokenize/0
 status "begun again since, and killed" 0 sluice-batch task close tokenize 0 </dev/null
 same "it is done still" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat close/state/tokenize/0)"
+
+# The line of who has done it may go meanwhile, as the recipe changes: the failure counts then, and no line is empty.
+printf '%s\n' '#!/bin/sh' 'PATH=${PATH#*:}' 'if grep -q " failed " "$2"; then rm "${3%/*}/.0.done"; fi' 'exec mv "$@"' >mv/mv
+sed -i '/^keep/d' one
+sluice-batch init one gone >/dev/null
+mkdir gone/state/tokenize
+echo "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" | tee gone/state/tokenize/0 >gone/state/tokenize/.0.done
+status "is made anew, and fails" 1 env PATH="$PWD/mv:$PATH" sluice-batch task gone tokenize 0 </dev/null
+check "it has failed" grep -q '^tokenize 0 failed ' gone/state/tokenize/0

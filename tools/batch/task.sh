@@ -26,7 +26,7 @@ book_end() {
     read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$task/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
     before=$done_before
     who_did
-    [ "$done_before" = "$before" ] || put_line "$done_before"
+    [ -z "$done_before" ] || [ "$done_before" = "$before" ] || put_line "$done_before"
 }
 # who_did: sets $done_before to the line of who has done the part, or to nothing.
 who_did() { { IFS= read -r done_before <"$OUT/state/$task/.$i.done"; } 2>/dev/null || done_before=''; }

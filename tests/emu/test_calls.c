@@ -13,6 +13,7 @@
 
 #include "kernels/device.h"
 #include "kernels/copy.h"
+#include "kernels/hash.h"
 #include "kernels/histogram.h"
 #include "kernels/place.h"
 #include "kernels/scan.h"
@@ -20,12 +21,13 @@
 #include "lib/base/device.h"
 #include "tests/emu/emu.h"
 
-enum { N = 5000, LEN = 3, MOST_WORK = 1 << 20 };
+enum { N = 5000, LEN = 3, MOST_WORK = 1 << 20, MANY = (1 << 16) + 1 };
 
-/* Device memory: N lengths, N runs that a plan makes of them, ids. */
+/* Device memory: N lengths, N runs that a plan makes of them, ids; MANY sequences of
+ * one id each. */
 static struct {
     void *len, *src, *order, *step, *interval, *run_item, *run_dst, *ids, *out;
-    void *work;
+    void *first, *ones, *hash, *work;
 } on;
 
 static void *put(const void *host, size_t n_byte)
@@ -42,7 +44,7 @@ static int set_up(void **state)
 {
     (void)state;
     static uint64_t src[N];
-    static uint32_t len[N];
+    static uint32_t len[N], ones[MANY];
     const struct slu_place_step step = {
         .repeat = 1, .len_tok = LEN, .parent = SLU_PLACE_OPENED};
     const struct slu_place_interval interval = {.items = 1, .capacity = LEN};
@@ -50,6 +52,8 @@ static int set_up(void **state)
         len[i] = LEN;
         src[i] = (uint64_t)LEN * i;
     }
+    for (uint32_t i = 0; i < MANY; i++)
+        ones[i] = 1;
     on.len = put(len, sizeof len);
     on.src = put(src, sizeof src);
     on.step = put(&step, sizeof step);
@@ -59,11 +63,14 @@ static int set_up(void **state)
     on.run_dst = put(NULL, N * 8);
     on.ids = put(NULL, N * LEN * 2 + 16);
     on.out = put(NULL, N * LEN * 2);
+    on.first = put(NULL, MANY * 8);
+    on.ones = put(ones, sizeof ones);
+    on.hash = put(NULL, MANY * 16);
     on.work = put(NULL, MOST_WORK);
     return 0;
 }
 
-/* ---- the kernels, each with the question for its workspace ---- */
+/* ---- the kernels; sort and scan say first what workspace they need ---- */
 
 static int histogram(void)
 {
@@ -95,6 +102,14 @@ static int copy(void)
     return slu_copy_cuda(&g, 0, N * LEN, on.out, NULL);
 }
 
+/* Of two launches. */
+static int hash(void)
+{
+    const struct slu_hash_seqs s = {
+        .tok = on.ids, .tok_bytes = 2, .first = on.first, .len = on.ones, .n = MANY};
+    return slu_hash_cuda(&s, on.hash, NULL);
+}
+
 static int scan(void)
 {
     size_t n = slu_eos_lengths_cuda_work(N * LEN);
@@ -107,11 +122,8 @@ static void test_calls(void **state)
     static const struct {
         const char *name;
         int (*call)(void);
-    } KERNEL[] = {{"sort", sort},
-                  {"place", place},
-                  {"copy", copy},
-                  {"histogram", histogram},
-                  {"scan", scan}};
+    } KERNEL[] = {{"sort", sort},           {"place", place}, {"copy", copy},
+                  {"histogram", histogram}, {"hash", hash},   {"scan", scan}};
     (void)state;
     for (size_t k = 0; k < sizeof KERNEL / sizeof *KERNEL; k++) {
         assert_int_equal(KERNEL[k].call(), 0); /* what is asked once is known now */
@@ -133,7 +145,7 @@ static void test_calls(void **state)
     }
 }
 
-/* Instructions of lanes to place bins of `depth` items, each item by a step of its own. */
+/* Instructions of lanes to place bins of `depth` items, each by a step of its own. */
 static double placed_by(uint32_t depth)
 {
     static struct slu_place_step step[N];

@@ -62,11 +62,16 @@ def check(args, device_memory=None):
 
 
 def files(r):
-    """Documents of bytes; ids of two and of four bytes with 0 behind each document."""
+    """Documents of bytes, some of which are not trained on; ids of two and of four bytes with 0 behind each document."""
     with open("c.jsonl", "w") as f:
         for i in range(600):
             n = r.choice((0, 1, 7, 60, 300, 2000)) + r.randrange(40)
             f.write('{"text": "%s", "domain": "%s"}\n' % ("".join(r.choice("abc de") for _ in range(n)), r.choice("xyz")))
+    with open("m.jsonl", "w") as f:
+        for i in range(300):
+            f.write('{"text": "%s", "spans": [[0, %d]]}\n' % ("abc" * r.randrange(1, 99), i % 3))
+    with open("short.jsonl", "w") as f:
+        f.write('{"text": "a"}\n' * 150000)
     for name, code, top in (("a.npy", "H", 50000), ("b.npy", "I", 120000)):
         ids = [r.randrange(1, top) if r.randrange(150) else 0 for _ in range(90000)] + [7] * 9000 + [0, 0, 5, 0]
         with open(name, "wb") as f:
@@ -85,6 +90,8 @@ def jobs():
     yield ["pack", "--length", "512", "--max-segments", "3"] + four
     yield ["pack", "--length", "512", "-z"] + stream
     yield ["pack", "d.tks"]
+    yield ["pack", "--length", "512", "m.tks"]
+    yield ["pack", "--length", "512", "--order", "related"] + stream
     yield ["pack", "--length", "700", "-M", "32M"] + four + ["b.npy", "b.npy"]
     yield ["pack", "--plan", "--length", "512"] + stream
     for inputs in (stream, two, four):
@@ -111,11 +118,22 @@ def larger_than_device():
                    got, want, sum(up), max(up), n_tok))
 
 
+def beyond_memory():
+    """Documents that wait for the device go to disk when they take half of -M: the CPU hashes and packs them."""
+    args = ["pack", "--length", "512", "-M", "32M", "--stats", "s", "short.tks"]
+    want, got = (run(args + ["--device", d]) for d in ("cpu", "cuda"))
+    with open("s") as f:
+        spilled = json.load(f)["spill_bytes"]
+    report(got[:2] == want[:2] and want[0] == 0 and spilled, " ".join(args), "%s, not %s; %d bytes spilled" % (got, want, spilled))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sluice-emu.", dir=os.environ.get("TMPDIR", "/var/tmp")) as folder:
         os.chdir(folder)
         files(random.Random(SEED))
         for args in (["tokenize", "-t", "bytes", "--domain-field", "domain", "c.jsonl", "-o", "c.tks"],
+                     ["tokenize", "-t", "bytes", "--spans-field", "spans", "m.jsonl", "-o", "m.tks"],
+                     ["tokenize", "-t", "bytes", "short.jsonl", "-o", "short.tks"],
                      ["decompose", "--min", "64", "--max", "256", "c.tks", "-o", "d.tks"]):
             done = run(args, ORDINARY)
             if done[0]:
@@ -133,6 +151,7 @@ def main():
                "%d bytes for %d lengths; launches of %s blocks" % (up, n, blocks))
         check(["pack", "--length", "512", "c.tks"], "3")  # windows of the output, or no room at all
         larger_than_device()
+        beyond_memory()
         os.chdir("/")
 
 

@@ -118,12 +118,13 @@ check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
 check-emu-san: $(HOST_KERNELS)
 	@$(TEST_ENV) CXX='$(CXX)' OBJECTS='$(HOST_KERNELS)' tests/emu/san/run
 
-# Plants faults in the kernels, one after the other; the tests must see each. Takes some minutes.
+# Plants faults in the kernels, one after the other; the tests must see each. Takes about 20 minutes.
 check-mutants: $O/emu/test_kernels
 	@$(TEST_ENV) NVCC='$(NVCC)' CXX='$(CXX)' tests/emu/mutants $(ARGS)
 check-mutants: export OBJECTS = $(HOST_KERNELS) $(EMU_OBJ) $(EMU_CU)
 
-# These need kernels/ alone and no package: a bare machine with a device and nvcc can build them.
+# These can be built from kernels/ alone, on a bare machine with a device and nvcc. Where packages are there, bench-kernels
+# compares with the library, too.
 KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
 
 $O/gpu/test_kernels: $(TEST_KERNELS) $(KERNEL_OBJ)

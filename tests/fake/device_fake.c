@@ -1,16 +1,17 @@
-/* device_fake.c - a device for machines without one: kernels/device.h on host memory, for
- * programs that are linked with it instead of CUDA (tests/tests.mk), but for what only
- * bench-kernels calls. The fake tests the code around kernels, not kernels:
+/* device_fake.c - a device for machines without one: kernels/device.h on host memory,
+ * for programs that are linked with it instead of CUDA (tests/tests.mk), but for what
+ * only bench-kernels calls. The fake tests the code around kernels, not kernels:
  * kernels_fake.c calls their oracles.
  *
  * The fake is as unforgiving as a device can be:
  *   - device memory can't be read or written through the pointers that programs have:
- *     each points to a mapping without access, of pages that the fake maps a second time;
- *     and kernels see locked memory of the host at another address
+ *     each points to a mapping without access, of pages that the fake maps a second
+ *     time; and kernels see locked memory of the host at another address
  *   - an operation on a stream is done when somebody waits for the stream, so a missing
  *     wait shows as old data
  *   - a copy or kernel that uses memory after its end, freed memory, or memory of the
- *     host ends the program (abort), and so does waiting for an event that was not recorded
+ *     host ends the program (abort), and so does waiting for an event that was not
+ *     recorded
  *   - each kernel overwrites its workspace with noise
  *
  * The environment tells which call fails:
@@ -19,8 +20,8 @@
  *   SLU_FAKE_FAIL=N:late  call N succeeds, but its operation is not done, and the call
  *                         that waits for the stream fails ("the device is lost")
  *   SLU_FAKE_MEMORY=B     the device has B bytes
- *   SLU_FAKE_LOG=FILE     at exit, writes how many calls there were, their user time, and
- *                         how often each kernel ran
+ *   SLU_FAKE_LOG=FILE     at exit, writes how many calls there were, their user time,
+ *                         and how often each kernel ran
  * Calls that can't fail (freeing) are not counted.
  * One lock protects everything.
  */

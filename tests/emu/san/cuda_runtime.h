@@ -1,15 +1,15 @@
 /* cuda_runtime.h - device code as C++ for the sanitizers (`make check-emu-san`): each
  * thread of a block is a fiber, all of them on one thread of the processor.
- * tests/emu/san/run turns <<<>>> into calls of san_launch and __shared__ into references
- * to a block's memory, and compiles kernels with this header in the place of CUDA's;
- * fibers.cc has its functions.
+ * tests/emu/san/run turns <<<>>> into calls of san_launch and __shared__ into
+ * references to a block's memory, and compiles kernels with this header in the place of
+ * CUDA's; fibers.cc has its functions.
  *
- * A fiber runs until it waits for others; which goes on then is drawn (SLU_EMU_SEED), and
- * so is the order of blocks. Since a race is two accesses without an order, TSan sees one
- * of two threads, or of two blocks, though nothing runs at once. __syncthreads orders;
- * atomics and what lanes tell one another do not. A read of what was never written is
- * not seen (the emulator sees it). Masks are full, but that of __activemask: the calling
- * lane alone, which a device may answer, too.
+ * A fiber runs until it waits for others; which goes on then is drawn (SLU_EMU_SEED),
+ * and so is the order of blocks. Since a race is two accesses without an order, TSan
+ * sees one of two threads, or of two blocks, though nothing runs at once. __syncthreads
+ * orders; atomics and what lanes tell one another do not. A read of what was never
+ * written is not seen (the emulator sees it). Masks are full, but that of __activemask:
+ * the calling lane alone, which a device may answer, too.
  */
 #ifndef SLU_TESTS_EMU_SAN_H
 #define SLU_TESTS_EMU_SAN_H
@@ -27,7 +27,7 @@ struct san_place {
 extern san_place threadIdx, blockIdx, blockDim, gridDim;
 extern void *san_dynamic; /* shared memory of the size that the launch says */
 
-/* Shared memory of the block for the variable declared at place `site` of the source. */
+/* Shared memory of the block for the variable declared at `site` of the source. */
 void *san_shared_at(unsigned site, size_t n_byte);
 template <typename T> static inline T &san_shared(unsigned site)
 {

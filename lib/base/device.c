@@ -19,9 +19,9 @@ uint64_t slu_device_least(enum slu_device_work work, unsigned n_threads)
         host = (SLU_MODEL_READ_S + SLU_MODEL_SCAN_S) / n_threads;
         device = SLU_MODEL_READ_S > bus ? SLU_MODEL_READ_S : bus;
         break;
-    case SLU_WORK_PACK: /* there and back side by side */
+    case SLU_WORK_PACK: /* a bin's ids are anywhere: all go up before any comes down */
         host = (SLU_MODEL_COPY_S + SLU_MODEL_HASH_S) / n_threads;
-        device = bus;
+        device = 2 * bus;
         break;
     default: /* a stream brings a length more slowly than a core counts it */
         break;

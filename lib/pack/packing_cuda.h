@@ -29,7 +29,8 @@
  * ids, and an eighth of an id. The pool's pages are locked where they are, until leave.
  *
  * Two streams: while a window is copied to the host on one, the next window is filled
- * on the other. The pool goes up on the first of them while the other sorts.
+ * on the other. The pool goes up on the first of them while the other sorts; a bin's
+ * ids are anywhere in it, so no window is filled before all of it is up.
  *
  * Thread safety: one thread at a time on a struct, not always the same one.
  */

@@ -52,7 +52,7 @@ void slu_pack_device_expect(struct slu_pack_mem *m)
         slu_device_least(SLU_WORK_PACK, m->cfg.n_threads ? m->cfg.n_threads : 1);
     if (!r || !d || d->kind != SLU_DEVICE_AUTO || slu_reader_header(r)->n_bucket ||
         least > m->limit_byte / 2 || slu_reader_promise(r, false, &promise, &err) ||
-        promise.sum.n.tokens > m->cap_tok)
+        !slu_pack_mem_fits(m, promise.sum.n.tokens, promise.sum.n.sequences))
         return;
     const uint64_t n = promise.sum.n.tokens * m->cfg.tok_bytes / 2;
     if (n >= least)

@@ -138,13 +138,26 @@ uint64_t slu_pack_mem_hold(struct slu_pack_mem *m, const struct slu_batch *b,
     return at;
 }
 
+/* Bytes of so many tokens and items, without ids of records. n_late: items whose
+ * sequence is hashed later. */
+static uint64_t bytes_of(const struct slu_pack_mem *m, uint64_t n_tok, uint64_t n_item,
+                         uint64_t n_late)
+{
+    return n_tok * m->cfg.tok_bytes + n_item * ITEM_BYTE + n_late * LATE_BYTE;
+}
+
+bool slu_pack_mem_fits(const struct slu_pack_mem *m, uint64_t n_tok, uint64_t n_item)
+{
+    return n_tok <= m->cap_tok && n_item <= m->cap_item &&
+           bytes_of(m, n_tok, n_item, n_item) <= m->limit_byte;
+}
+
 bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
                       uint64_t at, size_t n_lane)
 {
-    uint64_t used =
-        atomic_load_explicit(&m->n_tok, memory_order_relaxed) * m->cfg.tok_bytes +
-        (m->n_item + 1) * ITEM_BYTE + (m->n_late + 1) * LATE_BYTE + n_lane * LANE_BYTE +
-        m->n_id + it->seg.id_len;
+    uint64_t used = bytes_of(m, atomic_load_explicit(&m->n_tok, memory_order_relaxed),
+                             m->n_item + 1, m->n_late + 1) +
+                    n_lane * LANE_BYTE + m->n_id + it->seg.id_len;
     if (at == SLU_NOT_HELD || m->n_item == m->cap_item || used > m->limit_byte) {
         atomic_store(&m->closed, true);
         return false;

@@ -5,7 +5,7 @@
  * packing_mem.c  items in memory, as arrays: sorted and placed
  * packing_bins.c bins copied from these arrays, window by window
  * packing_cuda.c the arrays on a device
- * packing_device.c  what packing_mem.c has a device do
+ * packing_device.c  when there is a device, and the hashes of documents
  * pack_flow.c    beyond memory and in parts: the stages, with tables between
  * packing_ext.c  beyond memory and in parts: where items go, and their bins
  */
@@ -248,9 +248,11 @@ void slu_pack_mem_free(struct slu_pack_mem *m);
 /* Handles the device's error `code`: the CPU takes over, or err is filled. */
 SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
                                     struct slu_err *err);
+/* Whether memory holds so many tokens in so many items, whose records have no ids. */
+bool slu_pack_mem_fits(const struct slu_pack_mem *m, uint64_t n_tok, uint64_t n_item);
 /* Before anything arrives: has auto decide now if all inputs say how many tokens there
- * are, all of them wait, and memory holds them; so that a device hashes their documents.
- */
+ * are, all of them wait, and memory holds them. Then a device hashes the documents of
+ * streams; those of sets are hashed already. */
 void slu_pack_device_expect(struct slu_pack_mem *m);
 /* Opens the device if it takes the work; else m->cuda stays NULL. */
 SLU_MUST_USE int slu_pack_device_enter(struct slu_pack_mem *m, struct slu_err *err);

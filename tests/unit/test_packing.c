@@ -366,12 +366,34 @@ static void test_applied_row(void **state)
     slu_pack_plan_free(plan);
 }
 
+/* slu_pack_mem_fits says as many items of three tokens as can be put. */
+static void test_fits(void **state)
+{
+    (void)state;
+    const struct slu_packing_cfg cfg = {
+        .capacity = 64, .tok_bytes = 2, .tmpdir = "/var/tmp", .budget_byte = SMALL};
+    const struct slu_pack_item it = {.seg = {.len_tok = 3}};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_pack_mem *m;
+    uint64_t n = 0;
+    assert_int_equal(slu_pack_mem_new(&m, &cfg, &err), SLU_OK);
+    while (atomic_fetch_add(&m->n_tok, 3), slu_pack_mem_put(m, &it, 3 * n, 0)) {
+        slu_pack_late_add(m, 3 * n, 3, n);
+        n++;
+    }
+    assert_true(n > 100);
+    assert_true(slu_pack_mem_fits(m, 3 * n, n));
+    assert_false(slu_pack_mem_fits(m, 3 * (n + 1), n + 1));
+    assert_true(slu_pack_mem_fits(m, 3 * (n + 1), n / 2));
+    slu_pack_mem_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_border),
         cmocka_unit_test(test_none),        cmocka_unit_test(test_no_flow),
-        cmocka_unit_test(test_applied_row),
+        cmocka_unit_test(test_applied_row), cmocka_unit_test(test_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ dist:
 STATIC = $O/static
 STATIC_NAME = sluice-$(VERSION)-linux-$(firstword $(subst -, ,$(MACHINE)))
 STATIC_MAKE = $(MAKE) --no-print-directory O='$(STATIC)' CUDA=0 ARROW=0 FASTTEXT=0 PKG_CONFIG='$(PKG_CONFIG) --static' \
-    CPPFLAGS=-DSLU_STATIC LDFLAGS='-static -L$(STATIC)/lib' PROGRAM_PREFIX= $(if $(STATIC_OPT),OPT='$(STATIC_OPT)')
+    CPPFLAGS=-DSLU_STATIC LDFLAGS='-static -L$(STATIC)/lib' PROGRAM_PREFIX=
 LICENCES = CC='$(CC)' packaging/licences $(patsubst -l%,%,$(shell $(PKG_CONFIG) --static --libs-only-l $(PKGS)))
 
 $(STATIC)/lib/libsimdjson.a: packaging/static-libs

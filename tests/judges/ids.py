@@ -15,7 +15,7 @@ be (slu_tokenizer_cut), and at each of --levels, values of SLUICE_SIMD
 ("best": what the program chooses; "all": that and those that this CPU has), and from the program
 itself with -T1 and -T2. A vocabulary is built once and then read as it was compiled.
 
-Without --full (or JUDGES_FULL=1), every vocabulary from a package is compared on 2 MB of text, on
+Without --full (or JUDGES_FULL=1), every vocabulary from a package is compared on 1 MB of text, on
 white space, long runs, mixes and added tokens whole, and the first of each family (those that are
 split by the same scanner) on random bytes and on code points, of those that are unassigned or
 private one in 16. --full alone compares:
@@ -258,7 +258,7 @@ def arguments():
     levels = args.levels or "all"
     args.levels = ["best"] + levels_of_cpu() if levels == "all" else levels.split(",")
     args.best = levels_of_cpu()[-1]
-    args.megabytes = args.megabytes or (50 if args.full else 2)
+    args.megabytes = args.megabytes or (50 if args.full else 1)
     args.vocab = args.judges + "/vocab"
     return args
 

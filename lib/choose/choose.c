@@ -471,10 +471,10 @@ static const struct slu_table_spec tables[TABLES] = {
 static const struct slu_stage stages[] = {
     {"rank", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(ROW, TOTAL), 2, 0, words, rank,
      NULL},
-    {"cut", SLU_STAGE_ONE, SLU_STAGE_IN({ROW, SLU_ALL}, {TOTAL, SLU_ALL}), 2,
+    {"cut", SLU_STAGE_ONE, SLU_STAGE_IN({ROW, SLU_READ_ALL}, {TOTAL, SLU_READ_ALL}), 2,
      SLU_STAGE_OUT(DROP), 1, 0, NULL, cut, NULL},
-    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, SLU_STAGE_IN({DROP, SLU_MINE}), 1,
-     NULL, 0, 0, NULL, filter, NULL},
+    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, SLU_STAGE_IN({DROP, SLU_READ_RANGE}),
+     1, NULL, 0, 0, NULL, filter, NULL},
 };
 
 const struct slu_flow_spec slu_choose_spec = {"choose", tables, stages, TABLES,

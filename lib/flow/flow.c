@@ -285,7 +285,7 @@ static int over_files(struct slu_flow *f, unsigned table, uint64_t a, uint64_t b
 int slu_flow_in(struct slu_flow *f, unsigned table, struct slu_table **t,
                 struct slu_err *err)
 {
-    enum slu_reach reach = SLU_ALL;
+    enum slu_reach reach = SLU_READ_ALL;
     uint64_t first, n;
 
     *t = f->table[table];
@@ -295,7 +295,7 @@ int slu_flow_in(struct slu_flow *f, unsigned table, struct slu_table **t,
         if (f->stage->in[k].table == table)
             reach = f->stage->in[k].reach;
     slu_flow_sections(f, table, &first, &n);
-    if (reach == SLU_MINE) {
+    if (reach == SLU_READ_RANGE) {
         first += f->job->part;
         n = 1;
     }
@@ -487,7 +487,7 @@ int slu_flow_inputs(const struct slu_flow_spec *spec, const struct slu_flow_job 
         if (of == before || spec->table[s->in[k].table].cut == SLU_CUT_HERE)
             continue;
         before = of;
-        rc = s->in[k].reach == SLU_OWN
+        rc = s->in[k].reach == SLU_READ_PART
                  ? slu_buf_printf(&name, err, "%s.%llu-of-%llu", of->name,
                                   (unsigned long long)job->part,
                                   (unsigned long long)job->of)

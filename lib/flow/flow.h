@@ -58,7 +58,7 @@ enum {
 
 /* Which files' cells a job reads: its own cell of every file; all cells of every file;
  * all cells of the file of its part. */
-enum slu_reach { SLU_MINE, SLU_ALL, SLU_OWN };
+enum slu_reach { SLU_READ_RANGE, SLU_READ_ALL, SLU_READ_PART };
 
 struct slu_flow;
 

@@ -362,7 +362,7 @@ int slu_flow_look(struct slu_flow *f, struct slu_err *err)
         const struct slu_stage *s = slu_stage_of(spec, f->stage->in[k].table);
         if (slu_flow_has(f, f->stage->in[k].table) &&
             !f->from[slu_stage_number(spec, s)].file)
-            rc = look_at_all(f, s, f->stage->in[k].reach == SLU_OWN, err);
+            rc = look_at_all(f, s, f->stage->in[k].reach == SLU_READ_PART, err);
     }
     if (!rc && f->part && !sees)
         rc = copy_parts(f, of, err);

@@ -79,7 +79,7 @@ static inline const struct slu_stage *slu_stage_sees(const struct slu_flow_spec 
 {
     for (unsigned k = 0; k < s->n_in; k++) {
         const struct slu_stage *of = slu_stage_of(spec, s->in[k].table);
-        if (s->in[k].reach != SLU_OWN && of->flags & SLU_STAGE_READS)
+        if (s->in[k].reach != SLU_READ_PART && of->flags & SLU_STAGE_READS)
             return of;
     }
     return NULL;

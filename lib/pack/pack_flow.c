@@ -540,14 +540,15 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
 static const struct slu_stage stages[] = {
     {"count", SLU_STAGE_READS | SLU_STAGE_NAMES, NULL, 0,
      SLU_STAGE_OUT(LANE, ROW, WAIT), 3, 56, words, count},
-    {"plan", SLU_STAGE_ONE, SLU_STAGE_IN({LANE, SLU_ALL}, {ROW, SLU_ALL}), 2,
+    {"plan", SLU_STAGE_ONE, SLU_STAGE_IN({LANE, SLU_READ_ALL}, {ROW, SLU_READ_ALL}), 2,
      SLU_STAGE_OUT(RANK, PLAN), 2, 24, NULL, plan},
     {"scatter", SLU_STAGE_READS | SLU_STAGE_WRITES | SLU_STAGE_NAMES,
-     SLU_STAGE_IN({PLAN, SLU_ALL}, {RANK, SLU_MINE}, {LANE, SLU_OWN}, {ROW, SLU_OWN},
-                  {WAIT, SLU_OWN}),
+     SLU_STAGE_IN({PLAN, SLU_READ_ALL}, {RANK, SLU_READ_RANGE}, {LANE, SLU_READ_PART},
+                  {ROW, SLU_READ_PART}, {WAIT, SLU_READ_PART}),
      5, SLU_STAGE_OUT(ITEM), 1, 12, NULL, scatter},
     {"gather", SLU_STAGE_RANGES | SLU_STAGE_WRITES,
-     SLU_STAGE_IN({PLAN, SLU_ALL}, {ITEM, SLU_MINE}), 2, NULL, 0, 13, NULL, gather},
+     SLU_STAGE_IN({PLAN, SLU_READ_ALL}, {ITEM, SLU_READ_RANGE}), 2, NULL, 0, 13, NULL,
+     gather},
 };
 
 const struct slu_flow_spec slu_pack_flow_spec = {"pack", tables, stages, TABLES,

@@ -393,12 +393,15 @@ static int scattered(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- the stages ---- */
 
-static const struct slu_stage_input lines[] = {{LINE, SLU_ALL}, {SOURCE, SLU_ALL}};
-static const struct slu_stage_input keys[] = {{KEY, SLU_ALL}, {SOURCE, SLU_ALL}};
-static const struct slu_stage_input own_state[] = {{STATE, SLU_MINE}};
+static const struct slu_stage_input lines[] = {{LINE, SLU_READ_ALL},
+                                               {SOURCE, SLU_READ_ALL}};
+static const struct slu_stage_input keys[] = {{KEY, SLU_READ_ALL},
+                                              {SOURCE, SLU_READ_ALL}};
+static const struct slu_stage_input own_state[] = {{STATE, SLU_READ_RANGE}};
 static const struct slu_stage_input range[] = {
-    {BOOK, SLU_ALL}, {CELL, SLU_ALL}, {SEQ, SLU_MINE}};
-static const struct slu_stage_input books[] = {{STATE, SLU_ALL}, {BOOK, SLU_ALL}};
+    {BOOK, SLU_READ_ALL}, {CELL, SLU_READ_ALL}, {SEQ, SLU_READ_RANGE}};
+static const struct slu_stage_input books[] = {{STATE, SLU_READ_ALL},
+                                               {BOOK, SLU_READ_ALL}};
 static const unsigned counted[] = {LINE, SOURCE}, keyed[] = {KEY, SOURCE},
                       mixed[] = {STATE}, sequences[] = {SEQ, BOOK, CELL};
 

@@ -47,11 +47,11 @@ static int check_input(const struct slu_flow_spec *spec, const struct slu_stage 
 
     if (!of || of >= s)
         return wrong(spec, s->name, "reads what no stage before it writes", err);
-    if (in->reach == SLU_MINE &&
+    if (in->reach == SLU_READ_RANGE &&
         (s->flags & SLU_STAGE_ONE || !has_own(s, spec->table[in->table].cut)))
         return wrong(spec, s->name, "reads its cell of a table that is cut otherwise",
                      err);
-    if (in->reach == SLU_OWN && (s->flags & many || of->flags & many))
+    if (in->reach == SLU_READ_PART && (s->flags & many || of->flags & many))
         return wrong(spec, s->name, "reads the file of its part, of no stage of parts",
                      err);
     return SLU_OK;
@@ -150,7 +150,7 @@ static void test_does_not_fit(void **state)
                  NULL},
         range = {"range",
                  SLU_STAGE_RANGES,
-                 SLU_STAGE_IN({A, SLU_MINE}),
+                 SLU_STAGE_IN({A, SLU_READ_RANGE}),
                  1,
                  SLU_STAGE_OUT(B),
                  1,
@@ -168,7 +168,7 @@ static void test_does_not_fit(void **state)
     s[1] = range;
     s[1].flags = 0;
     refused(table, s, 2, "cut otherwise");
-    s[1].in = SLU_STAGE_IN({A, SLU_OWN});
+    s[1].in = SLU_STAGE_IN({A, SLU_READ_PART});
     s[1].flags = SLU_STAGE_RANGES;
     refused(table, s, 2, "of no stage of parts");
     s[1] = first;

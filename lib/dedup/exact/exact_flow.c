@@ -292,9 +292,9 @@ static const struct slu_table_spec tables[TABLES] = TABLE(0),
 
 static const struct slu_stage stages[] = {
     {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, NULL, sign},
-    {"group", SLU_STAGE_RANGES, IN(HASH, SLU_MINE), OUT(DROP), 0, NULL, group},
-    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_MINE), NULL, 0, 0, NULL,
-     filter},
+    {"group", SLU_STAGE_RANGES, IN(HASH, SLU_READ_RANGE), OUT(DROP), 0, NULL, group},
+    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_READ_RANGE), NULL, 0, 0,
+     NULL, filter},
 };
 #define STAGES (sizeof stages / sizeof *stages)
 

@@ -435,17 +435,17 @@ static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
 static const struct slu_table_spec tables[NEAR_TABLES] = TABLES(3, 7, 4, true),
                                    by_prio[NEAR_TABLES] = TABLES(4, 31, 6, false);
 
-static const struct slu_stage_input bands[] = {{NEAR_BAND, SLU_MINE}};
-static const struct slu_stage_input pairs[] = {{NEAR_SET, SLU_ALL},
-                                               {NEAR_PAIR, SLU_MINE, true}};
+static const struct slu_stage_input bands[] = {{NEAR_BAND, SLU_READ_RANGE}};
+static const struct slu_stage_input pairs[] = {{NEAR_SET, SLU_READ_ALL},
+                                               {NEAR_PAIR, SLU_READ_RANGE, true}};
 static const struct slu_stage_input edges[] = {
-    {NEAR_EDGE, SLU_ALL}, {NEAR_COUNT, SLU_ALL}, {NEAR_TWIN, SLU_ALL}};
-static const struct slu_stage_input kept[] = {{NEAR_DROP, SLU_ALL},
-                                              {NEAR_SET, SLU_ALL}};
-static const struct slu_stage_input lost[] = {{NEAR_LOST, SLU_ALL},
-                                              {NEAR_WHERE, SLU_ALL}};
-static const struct slu_stage_input drops[] = {{NEAR_DROP, SLU_MINE},
-                                               {NEAR_NAMED, SLU_MINE}};
+    {NEAR_EDGE, SLU_READ_ALL}, {NEAR_COUNT, SLU_READ_ALL}, {NEAR_TWIN, SLU_READ_ALL}};
+static const struct slu_stage_input kept[] = {{NEAR_DROP, SLU_READ_ALL},
+                                              {NEAR_SET, SLU_READ_ALL}};
+static const struct slu_stage_input lost[] = {{NEAR_LOST, SLU_READ_ALL},
+                                              {NEAR_WHERE, SLU_READ_ALL}};
+static const struct slu_stage_input drops[] = {{NEAR_DROP, SLU_READ_RANGE},
+                                               {NEAR_NAMED, SLU_READ_RANGE}};
 static const unsigned signed_to[] = {NEAR_SET, NEAR_BAND, NEAR_WHERE},
                       grouped[] = {NEAR_PAIR, NEAR_TWIN},
                       verified[] = {NEAR_EDGE, NEAR_COUNT},

@@ -502,14 +502,15 @@ static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
 
 static const struct slu_stage stages[] = {
     {"sign", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(BLOCK), 1, 0, words, sign},
-    {"group", SLU_STAGE_RANGES, SLU_STAGE_IN({BLOCK, SLU_MINE}), 1,
+    {"group", SLU_STAGE_RANGES, SLU_STAGE_IN({BLOCK, SLU_READ_RANGE}), 1,
      SLU_STAGE_OUT(ASK, HIT), 2, 0, NULL, group},
-    {"ask", SLU_STAGE_READS, SLU_STAGE_IN({ASK, SLU_MINE}), 1, SLU_STAGE_OUT(WINDOW), 1,
-     0, NULL, ask},
-    {"match", SLU_STAGE_RANGES, SLU_STAGE_IN({WINDOW, SLU_MINE}), 1,
+    {"ask", SLU_STAGE_READS, SLU_STAGE_IN({ASK, SLU_READ_RANGE}), 1,
+     SLU_STAGE_OUT(WINDOW), 1, 0, NULL, ask},
+    {"match", SLU_STAGE_RANGES, SLU_STAGE_IN({WINDOW, SLU_READ_RANGE}), 1,
      SLU_STAGE_OUT(FIND), 1, 0, NULL, match},
     {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES,
-     SLU_STAGE_IN({HIT, SLU_MINE}, {FIND, SLU_MINE}), 2, NULL, 0, 0, NULL, filter},
+     SLU_STAGE_IN({HIT, SLU_READ_RANGE}, {FIND, SLU_READ_RANGE}), 2, NULL, 0, 0, NULL,
+     filter},
 };
 
 const struct slu_flow_spec slu_substring_flow_spec = {

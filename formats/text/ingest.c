@@ -132,17 +132,17 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_err *err)
 {
     size_t n;
-    int rc = slu_ingest_book_rows(&g->books, j->fate, j->n_fate, &j->batch, &j->holdout,
-                                  &n, err);
+    int rc = slu_ingest_book_rows(&g->books, j->outcome, j->n_outcome, &j->batch,
+                                  &j->holdout, &n, err);
     if (!rc && g->filters)
         slu_ingest_count_noted(g, j, n);
-    if (rc || n == j->n_fate)
+    if (rc || n == j->n_outcome)
         return rc;
     j->first.ref = NULL;
-    while (n < j->n_fate && j->fate[n].what < FATE_REJECTED)
+    while (n < j->n_outcome && j->outcome[n].what < OUTCOME_REJECTED)
         n++;
-    if (n < j->n_fate)
-        j->rejects.len = j->fate[n].value;
+    if (n < j->n_outcome)
+        j->rejects.len = j->outcome[n].value;
     return SLU_OK;
 }
 
@@ -323,7 +323,7 @@ static void free_job(struct slu_ingest_job *j)
     slu_batch_release(&j->batch);
     slu_batch_release(&j->holdout);
     slu_buf_release(&j->rejects);
-    free(j->fate);
+    free(j->outcome);
     free(j->seen);
     free(j->edit);
     free(j);

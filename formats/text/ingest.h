@@ -51,7 +51,7 @@ struct slu_ingest_cfg {
     bool bos, eos;
     double sample;  /* fraction of the documents that is used; 1: all */
     double holdout; /* fraction of these that goes to holdout_out */
-    /* of both choices, which depend only on the text: equal texts share their fate, in
+    /* of both choices, which depend only on the text: equal texts share their outcome, in
      * any file, order or part */
     uint64_t seed;
     /* the run ends before the document of `out` that would exceed it; UINT64_MAX: none

@@ -1,4 +1,4 @@
-/* ingest_book.c - the fate of each document, and the counts. */
+/* ingest_book.c - the outcome of each document, and the counts. */
 #include <math.h>
 
 #include "formats/text/ingest_private.h"
@@ -23,13 +23,14 @@ bool slu_ingest_chooses(const struct slu_ingest_cfg *cfg)
     return cfg->sample < 1 || cfg->holdout > 0;
 }
 
-enum slu_fate slu_ingest_choose(const struct slu_ingest_cfg *cfg, struct slu_u128 text)
+enum slu_outcome slu_ingest_choose(const struct slu_ingest_cfg *cfg,
+                                   struct slu_u128 text)
 {
     if (cfg->sample < 1 && !is_below(cfg, text, SAMPLE_DRAW, cfg->sample))
-        return FATE_NOT_SAMPLED;
+        return OUTCOME_NOT_SAMPLED;
     if (cfg->holdout > 0 && is_below(cfg, text, HOLDOUT_DRAW, cfg->holdout))
-        return FATE_HELD;
-    return FATE_KEPT;
+        return OUTCOME_HELD;
+    return OUTCOME_KEPT;
 }
 
 unsigned slu_ingest_lacks(const struct slu_ingest_cfg *cfg)
@@ -46,46 +47,47 @@ static void count_lacks(uint64_t *n, unsigned lacks)
         n[f] += lacks & 1;
 }
 
-int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
+int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row text,
                     uint32_t domain, uint64_t n_tok, uint64_t n_loss,
                     struct slu_err *err)
 {
     struct slu_ledger *l = b->ledger;
     struct slu_ingest_stat *s = b->stat;
-    const unsigned fate = text.what;
+    const unsigned outcome = text.what;
     struct slu_domain_row *row = &s->held;
     struct slu_count one = {1, 1, 0, 0};
     uint64_t special = (uint64_t)b->cfg->bos + b->cfg->eos;
     int rc = SLU_OK;
 
-    if (fate == FATE_PART)
+    if (outcome == OUTCOME_PART)
         return SLU_OK;
     slu_count_add(&l->in, one);
-    const bool filtered = fate >= FATE_REJECTED &&
-                          slu_reject_is_filter((enum slu_reject)(fate - FATE_REJECTED));
-    if (fate < FATE_REJECTED || filtered) {
+    const bool filtered =
+        outcome >= OUTCOME_REJECTED &&
+        slu_reject_is_filter((enum slu_reject)(outcome - OUTCOME_REJECTED));
+    if (outcome < OUTCOME_REJECTED || filtered) {
         s->accepted++;
         count_lacks(s->lacking, text.lacks);
     }
-    if (fate >= FATE_REJECTED) {
-        const enum slu_reject reason = fate < FATE_RULE
-                                           ? (enum slu_reject)(fate - FATE_REJECTED)
-                                           : SLU_REJECT_RULES;
+    if (outcome >= OUTCOME_REJECTED) {
+        const enum slu_reject reason =
+            outcome < OUTCOME_RULE ? (enum slu_reject)(outcome - OUTCOME_REJECTED)
+                                   : SLU_REJECT_RULES;
         slu_ledger_drop(l,
-                        fate < FATE_RULE
+                        outcome < OUTCOME_RULE
                             ? slu_reject_name(reason)
-                            : slu_rule_name((enum slu_rule)(fate - FATE_RULE)),
+                            : slu_rule_name((enum slu_rule)(outcome - OUTCOME_RULE)),
                         one);
         s->rejected_by[reason]++;
         s->rejected += !filtered;
         s->filtered += filtered;
         if (!filtered)
             count_lacks(s->missed, text.lacks);
-    } else if (fate != FATE_KEPT && fate != FATE_HELD) {
+    } else if (outcome != OUTCOME_KEPT && outcome != OUTCOME_HELD) {
         slu_ledger_drop(l,
-                        fate == FATE_EMPTY       ? "empty"
-                        : fate == FATE_UNTRAINED ? "untrained"
-                                                 : "sample",
+                        outcome == OUTCOME_EMPTY       ? "empty"
+                        : outcome == OUTCOME_UNTRAINED ? "untrained"
+                                                       : "sample",
                         one);
     } else {
         l->in.tokens += n_tok - special;
@@ -94,7 +96,7 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
         s->documents++;
         s->text_byte += text.value;
         s->scored += !(text.lacks >> SLU_FIELD_SCORE & 1);
-        if (fate == FATE_HELD)
+        if (outcome == OUTCOME_HELD)
             slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok, n_loss});
         else
             rc = slu_domains_row(&s->domains, domain, &row, err);
@@ -132,7 +134,7 @@ static void keep_first(struct slu_batch *b, size_t n)
     b->sum_valid = false;
 }
 
-int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_fate_row *row,
+int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_outcome_row *row,
                          size_t n, struct slu_batch *kept, struct slu_batch *held,
                          size_t *n_done, struct slu_err *err)
 {
@@ -143,13 +145,13 @@ int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_fate_row *
     for (i = 0; i < n && !rc; i++) {
         const struct slu_seg *s = NULL;
         uint64_t n_loss = 0;
-        if (row[i].what == FATE_KEPT) {
+        if (row[i].what == OUTCOME_KEPT) {
             s = &kept->seg[n_kept];
             if (!slu_ingest_fits(b, n_tok, s->len_tok, s->source, s->document))
                 break;
             n_loss = slu_batch_loss(kept, kept->seq[n_kept++].tok_off, s->len_tok);
             n_tok += s->len_tok;
-        } else if (row[i].what == FATE_HELD) {
+        } else if (row[i].what == OUTCOME_HELD) {
             s = &held->seg[n_held];
             n_loss = slu_batch_loss(held, held->seq[n_held++].tok_off, s->len_tok);
         }

@@ -1,5 +1,5 @@
 /* ingest_encode.c - parses, checks and encodes the records of a block, and decides the
- * fate of each; any thread.
+ * outcome of each; any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,21 +20,22 @@ static void clear_job(struct slu_ingest_job *j)
     slu_batch_clear(&j->batch);
     slu_batch_clear(&j->holdout);
     slu_buf_clear(&j->rejects);
-    j->n_fate = 0;
+    j->n_outcome = 0;
     j->rc = SLU_OK;
     j->first.ref = j->last.ref = NULL;
 }
 
-/* Appends the fate of the next record. */
+/* Appends the outcome of the next record. */
 static int settle(struct slu_ingest_job *j, unsigned what, unsigned lacks,
                   uint64_t value, struct slu_err *err)
 {
-    int rc = slu_grow(&j->fate, &j->cap_fate, j->n_fate + 1, sizeof *j->fate, err);
+    int rc = slu_grow(&j->outcome, &j->cap_outcome, j->n_outcome + 1,
+                      sizeof *j->outcome, err);
     if (!rc)
-        j->fate[j->n_fate++] =
-            (struct slu_fate_row){.what = (uint8_t)what,
-                                  .lacks = lacks & ((1U << SLU_FIELDS) - 1),
-                                  .value = value & SLU_FATE_MAX};
+        j->outcome[j->n_outcome++] =
+            (struct slu_outcome_row){.what = (uint8_t)what,
+                                     .lacks = lacks & ((1U << SLU_FIELDS) - 1),
+                                     .value = value & SLU_OUTCOME_MAX};
     return rc;
 }
 
@@ -64,9 +65,9 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return slu_reject_fail(&r, err);
     const bool no_field =
         rec->reject >= SLU_REJECT_MISSING_FIELD && rec->reject <= SLU_REJECT_BAD_SPANS;
-    int rc =
-        settle(j, is_rule ? FATE_RULE + (unsigned)w->rule : FATE_REJECTED + rec->reject,
-               no_field ? 1U << rec->which : 0, j->rejects.len, err);
+    int rc = settle(
+        j, is_rule ? OUTCOME_RULE + (unsigned)w->rule : OUTCOME_REJECTED + rec->reject,
+        no_field ? 1U << rec->which : 0, j->rejects.len, err);
     return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
 }
 
@@ -242,10 +243,10 @@ static int encode(struct slu_ingest_run *g, struct slu_ingest_job *j,
 /* Adds a sequence of one segment, with the ids from `from` on. */
 static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                         struct slu_ingest_worker *w, const struct slu_record_ref *ref,
-                        const struct slu_record *rec, size_t from, enum slu_fate fate,
-                        struct slu_err *err)
+                        const struct slu_record *rec, size_t from,
+                        enum slu_outcome outcome, struct slu_err *err)
 {
-    struct slu_batch *b = fate == FATE_HELD ? &j->holdout : &j->batch;
+    struct slu_batch *b = outcome == OUTCOME_HELD ? &j->holdout : &j->batch;
     uint64_t len = j->ids.n - from;
     struct slu_seg seg = g->cfg->seg;
     seg.source = ref->source;
@@ -265,7 +266,7 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return rc;
     b->seq[b->n_seq++] = (struct slu_seq){from, len, b->n_seg, 1};
     b->seg[b->n_seg++] = seg;
-    return settle(j, fate, rec->lacks, rec->text_len, err);
+    return settle(j, outcome, rec->lacks, rec->text_len, err);
 }
 
 /* Marks what is trained on in the ids of a document, the job's from `from` on; rec's
@@ -285,17 +286,17 @@ static int mark(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return rc;
 }
 
-/* Adds the fate of a document whose ids are the job's from `from` on, and the document
+/* Adds the outcome of a document whose ids are the job's from `from` on, and the document
  * if it is kept. */
 static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            struct slu_ingest_worker *w,
                            const struct slu_record_ref *ref, struct slu_record *rec,
-                           size_t from, enum slu_fate fate, struct slu_err *err)
+                           size_t from, enum slu_outcome outcome, struct slu_err *err)
 {
     bool trained = true;
     int rc = SLU_OK;
-    if (fate == FATE_NOT_SAMPLED)
-        return settle(j, fate, rec->lacks, 0, err);
+    if (outcome == OUTCOME_NOT_SAMPLED)
+        return settle(j, outcome, rec->lacks, 0, err);
     if (g->cfg->field[SLU_FIELD_SPANS])
         rc = mark(g, j, w, rec, from, &trained, err);
     if (rc)
@@ -303,27 +304,27 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (rec->reject)
         return reject(g, j, w, ref, rec, err);
     if (j->ids.n == from)
-        return settle(j, FATE_EMPTY, rec->lacks, 0, err);
+        return settle(j, OUTCOME_EMPTY, rec->lacks, 0, err);
     if (!trained)
-        return settle(j, FATE_UNTRAINED, rec->lacks, 0, err);
-    return add_document(g, j, w, ref, rec, from, fate, err);
+        return settle(j, OUTCOME_UNTRAINED, rec->lacks, 0, err);
+    return add_document(g, j, w, ref, rec, from, outcome, err);
 }
 
 /* Encodes and adds a single document. */
 static int take_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                          struct slu_ingest_worker *w, const struct slu_record_ref *ref,
-                         struct slu_record *rec, enum slu_fate fate,
+                         struct slu_record *rec, enum slu_outcome outcome,
                          struct slu_err *err)
 {
     size_t from = j->ids.n;
     int rc = SLU_OK;
-    if (rec->text_len > 0 && fate != FATE_NOT_SAMPLED)
+    if (rec->text_len > 0 && outcome != OUTCOME_NOT_SAMPLED)
         rc = encode(g, j, w, rec, err);
     if (rc)
         return slu_err_at(err, "%s: document %llu",
                           slu_source_at(g->cfg->sources, ref->source)->path,
                           (unsigned long long)ref->document);
-    return settle_document(g, j, w, ref, rec, from, fate, err);
+    return settle_document(g, j, w, ref, rec, from, outcome, err);
 }
 
 /* ---- waiting texts ---- */
@@ -348,10 +349,11 @@ static void clear_waiting(struct slu_ingest_wait *w)
 }
 
 static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *ref,
-                       const struct slu_record *rec, enum slu_fate fate,
+                       const struct slu_record *rec, enum slu_outcome outcome,
                        struct slu_err *err)
 {
-    const size_t n = w->n + 1, n_byte = fate == FATE_NOT_SAMPLED ? 0 : rec->text_len;
+    const size_t n = w->n + 1,
+                 n_byte = outcome == OUTCOME_NOT_SAMPLED ? 0 : rec->text_len;
     int rc = slu_grow(&w->doc, &w->cap_doc, n, sizeof *w->doc, err);
     if (!rc)
         rc = slu_grow(&w->end, &w->cap_end, n, sizeof *w->end, err);
@@ -368,7 +370,7 @@ static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *r
                             err);
     if (rc)
         return rc;
-    w->doc[w->n] = (struct slu_ingest_doc){ref, *rec, fate};
+    w->doc[w->n] = (struct slu_ingest_doc){ref, *rec, outcome};
     w->end[w->n++] = w->text.len;
     return SLU_OK;
 }
@@ -406,11 +408,11 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
         text = w->end[i];
         name += d->rec.id_len + d->rec.domain_len;
         if (alone) {
-            rc = take_document(g, j, worker, d->ref, &d->rec, d->fate, err);
+            rc = take_document(g, j, worker, d->ref, &d->rec, d->outcome, err);
             continue;
         }
         j->ids.n = w->id_end[i];
-        rc = settle_document(g, j, worker, d->ref, &d->rec, from, d->fate, err);
+        rc = settle_document(g, j, worker, d->ref, &d->rec, from, d->outcome, err);
         from = j->ids.n;
     }
     if (!alone && !rc)
@@ -429,7 +431,7 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     int rc = SLU_OK;
     *part =
         (struct slu_ingest_part){.ref = ref, .from = j->ids.n, .bad_off = UINT64_MAX};
-    rc = settle(j, FATE_PART, 0, 0, err);
+    rc = settle(j, OUTCOME_PART, 0, 0, err);
     if (rc || ref->reject)
         return rc;
     const char *spans = g->cfg->field[SLU_FIELD_SPANS];
@@ -489,11 +491,11 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return take_part(g, j, (unsigned)(w - g->worker), ref, err);
     if (rec.reject)
         return reject(g, j, w, ref, &rec, err);
-    enum slu_fate fate = FATE_KEPT;
+    enum slu_outcome outcome = OUTCOME_KEPT;
     if (rec.text_len > 0 && slu_ingest_chooses(g->cfg))
-        fate = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));
-    return is_short ? add_waiting(&w->wait, ref, &rec, fate, err)
-                    : take_document(g, j, w, ref, &rec, fate, err);
+        outcome = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));
+    return is_short ? add_waiting(&w->wait, ref, &rec, outcome, err)
+                    : take_document(g, j, w, ref, &rec, outcome, err);
 }
 
 /* Converts the ids to the stream's width in place, sixteen at a time, for SIMD. */

@@ -32,9 +32,9 @@ struct slu_ingest_job {
     struct slu_batch batch, holdout;
     struct slu_buf rejects; /* JSON lines */
     struct slu_ingest_part last,
-        first;                 /* of a text that began before; of a text that goes on */
-    struct slu_fate_row *fate; /* one per record so far */
-    size_t n_fate, cap_fate;
+        first; /* of a text that began before; of a text that goes on */
+    struct slu_outcome_row *outcome; /* one per record so far */
+    size_t n_outcome, cap_outcome;
     uint64_t *seen; /* one per record; bit i: it has field i of any. NULL: no filter
                      * looks at one */
     size_t cap_seen;
@@ -49,7 +49,7 @@ struct slu_ingest_wait {
     struct slu_ingest_doc {
         const struct slu_record_ref *ref;
         struct slu_record rec; /* without strings */
-        enum slu_fate fate;
+        enum slu_outcome outcome;
     } * doc;
     /* by text: its end in `text`, and the end of its ids in the job's */
     size_t *end, *id_end;
@@ -123,7 +123,7 @@ SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_j
                                    const struct slu_record_ref *ref,
                                    struct slu_record *rec, struct slu_err *err);
 
-/* Makes a block's batches, rejects and fates: the parallel part of a run. `ctx` is the
+/* Makes a block's batches, rejects and outcomes: the parallel part of a run. `ctx` is the
  * run, `job` a slu_ingest_job. */
 SLU_MUST_USE int slu_ingest_encode(void *ctx, unsigned worker, void *job,
                                    struct slu_err *err);

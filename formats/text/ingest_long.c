@@ -82,7 +82,7 @@ static int put_special(struct slu_long_text *t, uint64_t id, struct slu_err *err
 
 /* Drops the text, with a line in the rejects. */
 static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref,
-                       unsigned *fate, struct slu_err *err)
+                       unsigned *outcome, struct slu_err *err)
 {
     struct slu_rejected r = {
         .source = slu_source_at(t->cfg->sources, ref->source),
@@ -90,17 +90,17 @@ static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref
         .reason = ref->reject ? ref->reject : SLU_REJECT_INVALID_UTF8,
         .off_byte = ref->reject ? t->n_byte : t->bad_off,
     };
-    *fate = FATE_REJECTED + r.reason;
+    *outcome = OUTCOME_REJECTED + r.reason;
     return slu_long_doc_drop(t->doc, &r, err);
 }
 
-/* Ends the text and puts it into the stream that `fate` selects. SLU_EOF, and the text
+/* Ends the text and puts it into the stream that `outcome` selects. SLU_EOF, and the text
  * is dropped, if max_tok leaves no room. */
 static int keep_text(struct slu_long_text *t, const struct slu_record_ref *ref,
-                     unsigned fate, struct slu_err *err)
+                     unsigned outcome, struct slu_err *err)
 {
     uint64_t n_tok = t->n_tok + t->cfg->bos + t->cfg->eos;
-    if (fate == FATE_KEPT &&
+    if (outcome == OUTCOME_KEPT &&
         !slu_ingest_fits(t->books, 0, n_tok, ref->source, ref->document)) {
         int rc = slu_long_doc_drop(t->doc, NULL, err);
         return rc ? rc : SLU_EOF;
@@ -110,7 +110,8 @@ static int keep_text(struct slu_long_text *t, const struct slu_record_ref *ref,
         if (rc)
             return rc;
     }
-    slu_long_doc_choose(t->doc, fate == FATE_HELD ? t->cfg->holdout_out : t->cfg->out);
+    slu_long_doc_choose(t->doc,
+                        outcome == OUTCOME_HELD ? t->cfg->holdout_out : t->cfg->out);
     return slu_long_doc_end(t->doc, err);
 }
 
@@ -118,22 +119,23 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                       struct slu_err *err)
 {
     struct slu_u128 none = {0, 0};
-    unsigned fate = slu_ingest_choose(t->cfg, t->hash ? slu_hasher_end(t->hash) : none);
+    unsigned outcome =
+        slu_ingest_choose(t->cfg, t->hash ? slu_hasher_end(t->hash) : none);
     int rc;
 
     t->is_open = false;
-    if (fate != FATE_NOT_SAMPLED && t->n_tok == 0)
-        fate = FATE_EMPTY;
+    if (outcome != OUTCOME_NOT_SAMPLED && t->n_tok == 0)
+        outcome = OUTCOME_EMPTY;
     if (ref->reject || t->bad_off != UINT64_MAX)
-        rc = reject_text(t, ref, &fate, err);
-    else if (fate == FATE_KEPT || fate == FATE_HELD)
-        rc = keep_text(t, ref, fate, err);
+        rc = reject_text(t, ref, &outcome, err);
+    else if (outcome == OUTCOME_KEPT || outcome == OUTCOME_HELD)
+        rc = keep_text(t, ref, outcome, err);
     else
         rc = slu_long_doc_drop(t->doc, NULL, err);
-    struct slu_fate_row row = {.what = (uint8_t)fate,
-                               .lacks =
-                                   fate < FATE_REJECTED ? slu_ingest_lacks(t->cfg) : 0,
-                               .value = t->n_byte & SLU_FATE_MAX};
+    struct slu_outcome_row row = {
+        .what = (uint8_t)outcome,
+        .lacks = outcome < OUTCOME_REJECTED ? slu_ingest_lacks(t->cfg) : 0,
+        .value = t->n_byte & SLU_OUTCOME_MAX};
     return rc ? rc
               : slu_ingest_book(t->books, row, t->domain,
                                 t->n_tok + t->cfg->bos + t->cfg->eos, 0, err);

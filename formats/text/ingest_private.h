@@ -1,4 +1,4 @@
-/* ingest_private.h - shared by ingest.c, ingest_book.c and ingest_long.c: the fate of a
+/* ingest_private.h - shared by ingest.c, ingest_book.c and ingest_long.c: the outcome of a
  * document, its counts, and texts that come in parts, put together again in order.
  *
  * Thread safety: one thread at a time on a handle.
@@ -8,21 +8,21 @@
 
 #include "formats/text/ingest.h"
 
-/* The fate of a record. Values from FATE_REJECTED to FATE_RULE: plus a slu_reject. */
-enum slu_fate {
-    FATE_PART, /* of a text in parts: counted with its last part */
-    FATE_KEPT,
-    FATE_HELD,
-    FATE_EMPTY,
-    FATE_UNTRAINED, /* no token is trained on */
-    FATE_NOT_SAMPLED,
-    FATE_REJECTED,
-    FATE_RULE = FATE_REJECTED + SLU_REJECT_N, /* plus a slu_rule */
+/* The outcome of a record. Values from OUTCOME_REJECTED to OUTCOME_RULE: plus a slu_reject. */
+enum slu_outcome {
+    OUTCOME_PART, /* of a text in parts: counted with its last part */
+    OUTCOME_KEPT,
+    OUTCOME_HELD,
+    OUTCOME_EMPTY,
+    OUTCOME_UNTRAINED, /* no token is trained on */
+    OUTCOME_NOT_SAMPLED,
+    OUTCOME_REJECTED,
+    OUTCOME_RULE = OUTCOME_REJECTED + SLU_REJECT_N, /* plus a slu_rule */
 };
 
-/* The fate of one record, in the order of its block. */
-#define SLU_FATE_MAX ((UINT64_C(1) << (56 - SLU_FIELDS)) - 1)
-struct slu_fate_row {
+/* The outcome of one record, in the order of its block. */
+#define SLU_OUTCOME_MAX ((UINT64_C(1) << (56 - SLU_FIELDS)) - 1)
+struct slu_outcome_row {
     uint64_t what : 8;
     uint64_t lacks : SLU_FIELDS; /* as in struct slu_record */
     /* KEPT, HELD: bytes of text; REJECTED: offset of its line in the job's rejects. A
@@ -30,10 +30,11 @@ struct slu_fate_row {
     uint64_t value : 56 - SLU_FIELDS;
 };
 
-/* Returns the fate of a document with this text (slu_hash128) and at least one id:
+/* Returns the outcome of a document with this text (slu_hash128) and at least one id:
  * KEPT, HELD or NOT_SAMPLED. Any thread. */
-enum slu_fate slu_ingest_choose(const struct slu_ingest_cfg *cfg, struct slu_u128 text);
-/* Whether the fate depends on the text's hash. */
+enum slu_outcome slu_ingest_choose(const struct slu_ingest_cfg *cfg,
+                                   struct slu_u128 text);
+/* Whether the outcome depends on the text's hash. */
 bool slu_ingest_chooses(const struct slu_ingest_cfg *cfg);
 /* Returns what the record of a text lacks that is a document of its own: all wanted
  * fields but the text. */
@@ -45,15 +46,15 @@ struct slu_ingest_books {
     struct slu_ledger *ledger;
     struct slu_ingest_stat *stat;
 };
-/* Counts a document with this fate and text. n_tok: its ids, with BOS and EOS if KEPT or
+/* Counts a document with this outcome and text. n_tok: its ids, with BOS and EOS if KEPT or
  * HELD; n_loss: those trained on. */
-SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row row,
+SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row row,
                                  uint32_t domain, uint64_t n_tok, uint64_t n_loss,
                                  struct slu_err *err);
 /* Counts a block's records, in order; their documents are in the two batches. Stops
  * where max_tok ends the run: *n_done were counted, and the batches lose the rest. */
 SLU_MUST_USE int slu_ingest_book_rows(struct slu_ingest_books *b,
-                                      const struct slu_fate_row *row, size_t n,
+                                      const struct slu_outcome_row *row, size_t n,
                                       struct slu_batch *kept, struct slu_batch *held,
                                       size_t *n_done, struct slu_err *err);
 /* Whether max_tok leaves room for a document of n_tok ids after n_before waiting ones;

@@ -49,7 +49,7 @@ elif what == "books":
 PY
 look() { "$PYTHON" look.py "$@"; }
 
-# ---- copies of a text share their fate
+# ---- copies of a text share their outcome
 mkdir p
 look copies
 tokenize -t bytes --id-field id --seed 3 --holdout 20% --holdout-output h.tks --stats s.json -o m.tks p/a.jsonl p/b.jsonl

@@ -195,7 +195,7 @@ static void tell_witness(const struct slu_near_mem *m, uint32_t doc,
         v->witness = *(const struct slu_origin *)near_pool_at(&m->origin, doc);
 }
 
-/* Whether d has a first twin; then d's fate is that of the first. */
+/* Whether d has a first twin; then d's outcome is that of the first. */
 static bool is_twin(struct slu_near_mem *m, const struct slu_near_item *d,
                     struct slu_near_verdict *v)
 {

@@ -42,7 +42,7 @@ static int claim(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err
     struct slu_ingest_run *g = ctx;
     struct wanted w = {g, b->claimed_byte, n};
     int rc = SLU_OK;
-    slu_pipe_wait(g->crew.pipe, is_free, &w);
+    slu_pipe_wait(g->encoders.pipe, is_free, &w);
     pthread_mutex_lock(&g->lock);
     if (g->failed)
         rc = slu_fail(err, SLU_E_LIMIT,
@@ -122,7 +122,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct slu_ingest_run *g = ctx;
     struct slu_ingest_job *j = job;
-    slu_pipe_on_stop(g->crew.pipe, stopped);
+    slu_pipe_on_stop(g->encoders.pipe, stopped);
     return slu_input_fetch(g->input, &j->block, err);
 }
 
@@ -270,18 +270,18 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
     memcpy(rec.name, cfg->field, sizeof rec.name);
     g->n_worker = p->n_threads;
     g->worker = calloc(g->n_worker, sizeof *g->worker);
-    g->crew.encoder = calloc(g->n_worker, sizeof *g->crew.encoder);
-    if (!g->worker || !g->crew.encoder)
+    g->encoders.encoder = calloc(g->n_worker, sizeof *g->encoders.encoder);
+    if (!g->worker || !g->encoders.encoder)
         return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
     for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
         if (!rc)
             rc = slu_ingest_open_filter(g, &g->worker[i], err);
         if (!rc)
-            rc = i ? slu_encoder_new_sharing(&g->crew.encoder[i], g->crew.encoder[0],
-                                             err)
-                   : slu_encoder_new(&g->crew.encoder[0], cfg->tokenizer, p->cache_byte,
-                                     err);
+            rc = i ? slu_encoder_new_sharing(&g->encoders.encoder[i],
+                                             g->encoders.encoder[0], err)
+                   : slu_encoder_new(&g->encoders.encoder[0], cfg->tokenizer,
+                                     p->cache_byte, err);
     }
     return rc;
 }
@@ -296,9 +296,9 @@ static void close_workers(struct slu_ingest_run *g)
         slu_spans_release(&g->worker[i].spans);
         slu_buf_release(&g->worker[i].row_spans);
     }
-    for (unsigned i = 0; g->crew.encoder && i < g->n_worker; i++)
-        slu_encoder_free(g->crew.encoder[i]);
-    free(g->crew.encoder);
+    for (unsigned i = 0; g->encoders.encoder && i < g->n_worker; i++)
+        slu_encoder_free(g->encoders.encoder[i]);
+    free(g->encoders.encoder);
     free(g->worker);
 }
 
@@ -343,10 +343,10 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .max_grown_byte = p.max_grown_byte,
         .kept_byte = p.kept_byte,
-        .crew = {.tokenizer = cfg->tokenizer,
-                 .n_worker = p.n_threads,
-                 /* All threads together encode longer texts. */
-                 .part_byte = (size_t)p.block_byte},
+        .encoders = {.tokenizer = cfg->tokenizer,
+                     .n_worker = p.n_threads,
+                     /* All threads together encode longer texts. */
+                     .part_byte = (size_t)p.block_byte},
     };
     int rc = SLU_OK;
 
@@ -366,7 +366,8 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     if (!rc)
         rc = open_input(&g, &p, err);
     if (!rc)
-        rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.crew.pipe, err);
+        rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.encoders.pipe,
+                                err);
     if (rc == SLU_EOF && stat->cut)
         rc = SLU_OK;
     slu_input_free(g.input);

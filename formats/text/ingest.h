@@ -23,8 +23,8 @@
 SLU_BEGIN_DECLS
 
 /* Good records that are left out, asked in this order. Only JSON lines and rows have
- * fields: a text is SLU_E_UNSUPPORTED with one of the first four. With rules, texts come
- * whole. NULL: not wanted. */
+ * fields: a text is SLU_E_UNSUPPORTED with one of the first four. With rules, texts
+ * come whole. NULL: not wanted. */
 struct slu_ingest_filter {
     const struct slu_idset *ids_keep, *ids_drop; /* field[SLU_FIELD_ID] has a name */
     const struct slu_idset *urls_drop;           /* slu_urlset_read */
@@ -43,16 +43,16 @@ struct slu_ingest_cfg {
     struct slu_names *names;               /* receives sources and domains */
     const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
     unsigned optional;             /* as in struct slu_record_cfg */
-    /* With a name for SLU_FIELD_SPANS (spans.h), which JSON lines and rows have, the streams
-     * have masks, and documents without a trained token are dropped. */
+    /* With a name for SLU_FIELD_SPANS (spans.h), which JSON lines and rows have, the
+     * streams have masks, and documents without a trained token are dropped. */
     struct slu_ingest_filter filter;
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record and source have none; all else is 0 */
     bool bos, eos;
     double sample;  /* fraction of the documents that is used; 1: all */
     double holdout; /* fraction of these that goes to holdout_out */
-    /* of both choices, which depend only on the text: equal texts share their outcome, in
-     * any file, order or part */
+    /* of both choices, which depend only on the text: equal texts share their outcome,
+     * in any file, order or part */
     uint64_t seed;
     /* the run ends before the document of `out` that would exceed it; UINT64_MAX: none
      */
@@ -107,9 +107,10 @@ struct slu_ingest_stat {
 /* Runs the job. Adds to the ledger: in = records and their text tokens, created = BOS
  * and EOS, dropped under "empty", "untrained", "sample", "holdout" and the reasons of
  * lib/base/json.h; the writer adds `out`. A document that is not in the sample is not
- * encoded, so it counts no tokens; nor does one without a trained token. After the place
- * where max_tok ends the run, nothing is counted and errors are ignored. Errors: those
- * of the modules below; SLU_E_FORMAT names file and line of a bad record. Caller always releases stat->domains. */
+ * encoded, so it counts no tokens; nor does one without a trained token. After the
+ * place where max_tok ends the run, nothing is counted and errors are ignored. Errors:
+ * those of the modules below; SLU_E_FORMAT names file and line of a bad record. Caller
+ * always releases stat->domains. */
 SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
                             struct slu_ingest_stat *stat, struct slu_err *err);
 

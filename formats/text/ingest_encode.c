@@ -229,7 +229,7 @@ static int encode(struct slu_ingest_run *g, struct slu_ingest_job *j,
     int rc = cfg->bos ? add_special(j, slu_tokenizer_bos(cfg->tokenizer), err) : SLU_OK;
     size_t before = j->ids.n;
     if (!rc)
-        rc = slu_encode_parts(&g->crew, (unsigned)(w - g->worker), rec->text,
+        rc = slu_encode_parts(&g->encoders, (unsigned)(w - g->worker), rec->text,
                               rec->text_len, &j->ids, err);
     if (rc)
         return rc;
@@ -286,8 +286,8 @@ static int mark(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return rc;
 }
 
-/* Adds the outcome of a document whose ids are the job's from `from` on, and the document
- * if it is kept. */
+/* Adds the outcome of a document whose ids are the job's from `from` on, and the
+ * document if it is kept. */
 static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            struct slu_ingest_worker *w,
                            const struct slu_record_ref *ref, struct slu_record *rec,
@@ -392,7 +392,7 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
     };
     const size_t n_id = j->ids.n;
     size_t text = 0, from = n_id;
-    int rc = slu_encode_texts(g->crew.encoder[worker - g->worker], &texts, &j->ids,
+    int rc = slu_encode_texts(g->encoders.encoder[worker - g->worker], &texts, &j->ids,
                               w->id_end, err);
     /* If a text cannot be encoded, encode each alone to find it. */
     const bool alone = rc < 0;
@@ -446,8 +446,8 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
                                 : reject(g, j, &g->worker[worker], ref, &rec, err);
     }
     if (rec.text_len > 0)
-        rc = slu_encode_valid(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids,
-                              err);
+        rc = slu_encode_valid(g->encoders.encoder[worker], rec.text, rec.text_len,
+                              &j->ids, err);
     part->n_tok = j->ids.n - part->from;
     return rc;
 }

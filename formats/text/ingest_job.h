@@ -76,7 +76,7 @@ struct slu_ingest_worker {
 
 struct slu_ingest_run {
     const struct slu_ingest_cfg *cfg;
-    struct slu_encode_crew crew;
+    struct slu_encode_workers encoders;
     struct slu_ingest_books books;
     struct slu_input *input;
     struct slu_ingest_worker *worker;
@@ -123,8 +123,8 @@ SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_j
                                    const struct slu_record_ref *ref,
                                    struct slu_record *rec, struct slu_err *err);
 
-/* Makes a block's batches, rejects and outcomes: the parallel part of a run. `ctx` is the
- * run, `job` a slu_ingest_job. */
+/* Makes a block's batches, rejects and outcomes: the parallel part of a run. `ctx` is
+ * the run, `job` a slu_ingest_job. */
 SLU_MUST_USE int slu_ingest_encode(void *ctx, unsigned worker, void *job,
                                    struct slu_err *err);
 

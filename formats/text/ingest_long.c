@@ -94,8 +94,8 @@ static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref
     return slu_long_doc_drop(t->doc, &r, err);
 }
 
-/* Ends the text and puts it into the stream that `outcome` selects. SLU_EOF, and the text
- * is dropped, if max_tok leaves no room. */
+/* Ends the text and puts it into the stream that `outcome` selects. SLU_EOF, and the
+ * text is dropped, if max_tok leaves no room. */
 static int keep_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                      unsigned outcome, struct slu_err *err)
 {

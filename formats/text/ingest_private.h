@@ -1,5 +1,5 @@
-/* ingest_private.h - shared by ingest.c, ingest_book.c and ingest_long.c: the outcome of a
- * document, its counts, and texts that come in parts, put together again in order.
+/* ingest_private.h - shared by ingest.c, ingest_book.c and ingest_long.c: the outcome
+ * of a document, its counts, and texts that come in parts, put together again in order.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -8,7 +8,8 @@
 
 #include "formats/text/ingest.h"
 
-/* The outcome of a record. Values from OUTCOME_REJECTED to OUTCOME_RULE: plus a slu_reject. */
+/* The outcome of a record. Values from OUTCOME_REJECTED to OUTCOME_RULE: plus a
+ * slu_reject. */
 enum slu_outcome {
     OUTCOME_PART, /* of a text in parts: counted with its last part */
     OUTCOME_KEPT,
@@ -46,8 +47,8 @@ struct slu_ingest_books {
     struct slu_ledger *ledger;
     struct slu_ingest_stat *stat;
 };
-/* Counts a document with this outcome and text. n_tok: its ids, with BOS and EOS if KEPT or
- * HELD; n_loss: those trained on. */
+/* Counts a document with this outcome and text. n_tok: its ids, with BOS and EOS if
+ * KEPT or HELD; n_loss: those trained on. */
 SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row row,
                                  uint32_t domain, uint64_t n_tok, uint64_t n_loss,
                                  struct slu_err *err);

@@ -7,7 +7,7 @@
 #include "lib/base/buf.h"
 
 struct parts {
-    const struct slu_encode_crew *crew;
+    const struct slu_encode_workers *workers;
     const char *text;
     size_t *end;          /* of each part, in the text */
     struct slu_ids *slot; /* ids of part i until it is joined: slot[i % n_slot] */
@@ -21,8 +21,8 @@ static int encode_part(void *arg, unsigned worker, size_t i, struct slu_err *err
     size_t from = i ? p->end[i - 1] : 0;
     struct slu_ids *ids = &p->slot[i % p->n_slot];
     ids->n = 0;
-    return slu_encode_valid(p->crew->encoder[worker], p->text + from, p->end[i] - from,
-                            ids, err);
+    return slu_encode_valid(p->workers->encoder[worker], p->text + from,
+                            p->end[i] - from, ids, err);
 }
 
 static int join_part(void *arg, size_t i, struct slu_err *err)
@@ -41,13 +41,13 @@ static int join_part(void *arg, size_t i, struct slu_err *err)
 
 /* Finds the ends of parts of at least part_byte. Returns how many, at most n /
  * part_byte. */
-static size_t cut_text(const struct slu_encode_crew *crew, const char *text, size_t n,
-                       size_t *end)
+static size_t cut_text(const struct slu_encode_workers *workers, const char *text,
+                       size_t n, size_t *end)
 {
     size_t at = 0, n_part = 0;
-    while (n - at >= 2 * crew->part_byte) {
-        at = slu_tokenizer_cut(crew->tokenizer, text, n, at + crew->part_byte,
-                               n - crew->part_byte + 1);
+    while (n - at >= 2 * workers->part_byte) {
+        at = slu_tokenizer_cut(workers->tokenizer, text, n, at + workers->part_byte,
+                               n - workers->part_byte + 1);
         if (at == SIZE_MAX)
             break;
         end[n_part++] = at;
@@ -56,26 +56,26 @@ static size_t cut_text(const struct slu_encode_crew *crew, const char *text, siz
     return n_part;
 }
 
-int slu_encode_parts(const struct slu_encode_crew *crew, unsigned worker,
+int slu_encode_parts(const struct slu_encode_workers *workers, unsigned worker,
                      const char *utf8, size_t n_byte, struct slu_ids *ids,
                      struct slu_err *err)
 {
-    if (crew->n_worker == 1 || n_byte / 2 < crew->part_byte)
-        return slu_encode_valid(crew->encoder[worker], utf8, n_byte, ids, err);
-    struct parts p = {.crew = crew,
+    if (workers->n_worker == 1 || n_byte / 2 < workers->part_byte)
+        return slu_encode_valid(workers->encoder[worker], utf8, n_byte, ids, err);
+    struct parts p = {.workers = workers,
                       .text = utf8,
-                      .n_slot = crew->n_worker + crew->n_worker / 2 + 1,
+                      .n_slot = workers->n_worker + workers->n_worker / 2 + 1,
                       .all = ids};
-    size_t before = ids->n, most = n_byte / crew->part_byte + 1;
+    size_t before = ids->n, most = n_byte / workers->part_byte + 1;
     int rc;
     p.end = malloc(most * sizeof *p.end);
     p.slot = calloc(p.n_slot, sizeof *p.slot);
     if (!p.end || !p.slot) {
         rc = slu_fail_nomem(err, most * sizeof *p.end);
     } else {
-        struct slu_pipe_parts todo = {cut_text(crew, utf8, n_byte, p.end), p.n_slot, &p,
-                                      encode_part, join_part};
-        rc = slu_pipe_share(crew->pipe, worker, &todo, err);
+        struct slu_pipe_parts todo = {cut_text(workers, utf8, n_byte, p.end), p.n_slot,
+                                      &p, encode_part, join_part};
+        rc = slu_pipe_share(workers->pipe, worker, &todo, err);
     }
     if (rc)
         ids->n = before;

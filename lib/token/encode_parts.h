@@ -7,7 +7,7 @@
 #include "tokenizer.h"
 
 /* All pointers are borrowed. */
-struct slu_encode_crew {
+struct slu_encode_workers {
     const struct slu_tokenizer *tokenizer;
     struct slu_encoder **encoder; /* one per worker */
     unsigned n_worker;
@@ -17,9 +17,9 @@ struct slu_encode_crew {
 
 /* As slu_encode_valid; called by the work of that worker. At most about 1.5 parts per
  * worker wait in memory of their own before they are appended to *ids. */
-SLU_MUST_USE int slu_encode_parts(const struct slu_encode_crew *crew, unsigned worker,
-                                  const char *utf8, size_t n_byte, struct slu_ids *ids,
-                                  struct slu_err *err);
+SLU_MUST_USE int slu_encode_parts(const struct slu_encode_workers *workers,
+                                  unsigned worker, const char *utf8, size_t n_byte,
+                                  struct slu_ids *ids, struct slu_err *err);
 
 /* Whether texts can be cut for the tokenizer at all. */
 bool slu_encode_cuts(const struct slu_tokenizer *t);

@@ -86,21 +86,21 @@ SLU_MUST_USE int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err);
  * SLU_EOF at the end. */
 SLU_MUST_USE int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key,
                                  const void **p, size_t *n, struct slu_err *err);
-/* Other threads may read records later. slu_sorter_hold returns a loan; the records
- * handed out since the last turn stay in place until any thread gives the loan back.
- * The caller takes the loan before the sorter turns: before slu_sorter_next, while
+/* Other threads may read records later. slu_sorter_pin returns a pin; the records
+ * handed out since the last turn stay in place until any thread releases the pin.
+ * The caller pins before the sorter turns: before slu_sorter_next, while
  * slu_sorter_turns. NULL: only the last record stays, until the next call. When the
- * sorter needs the memory of a loan, it waits. So other threads must be able to give
- * the loan back meanwhile; or slu_sorter_stop ends the wait with an error. */
+ * sorter needs pinned memory, it waits. So other threads must be able to release
+ * the pin meanwhile; or slu_sorter_stop ends the wait with an error. */
 struct slu_arena;
-struct slu_arena *slu_sorter_hold(struct slu_sorter *s);
+struct slu_arena *slu_sorter_pin(struct slu_sorter *s);
 bool slu_sorter_turns(const struct slu_sorter *s);
-void slu_sorter_return(struct slu_sorter *s, struct slu_arena *held);
-/* For a caller that has taken a loan since the last turn: the next record, without
+void slu_sorter_unpin(struct slu_sorter *s, struct slu_arena *pin);
+/* For a caller that has pinned since the last turn: the next record, without
  * reading it, so that the thread that reads the record waits for the memory, not the
  * caller. *size_byte: size with header. NULL: no record is left before the sorter
  * turns, or only slu_sorter_next can return the next one. */
-const struct slu_rec *slu_sorter_lend(struct slu_sorter *s, uint64_t *size_byte);
+const struct slu_rec *slu_sorter_next_pinned(struct slu_sorter *s, uint64_t *size_byte);
 /* Any thread may call. */
 void slu_sorter_stop(struct slu_sorter *s);
 /* Bytes written to temporary files so far. */

@@ -12,7 +12,7 @@ static int do_task(struct slu_sorter *s, struct slu_task *t)
     case SLU_TASK_FLUSH:
         return slu_flush_entries(s, t->entry, t->n_entry, t->err);
     case SLU_TASK_LOAD:
-        rc = slu_mover_wait_loans(s, t->arena, t->err);
+        rc = slu_mover_wait_pins(s, t->arena, t->err);
         return rc ? rc : slu_load(s, t->arena, t->c0, t->c1, t->err);
     case SLU_TASK_SORT:
         slu_sort_groups(s, t->arena);
@@ -98,7 +98,7 @@ int slu_mover_wait(struct slu_sorter *s, struct slu_task *t, struct slu_err *err
     return rc;
 }
 
-int slu_mover_wait_loans(struct slu_sorter *s, struct slu_arena *a, struct slu_err *err)
+int slu_mover_wait_pins(struct slu_sorter *s, struct slu_arena *a, struct slu_err *err)
 {
     struct slu_mover *m = s->mover;
 
@@ -106,27 +106,27 @@ int slu_mover_wait_loans(struct slu_sorter *s, struct slu_arena *a, struct slu_e
         return SLU_OK;
     pthread_mutex_lock(&m->mu);
     while (!m->stopped && !m->ended &&
-           (a ? a->n_lent : s->whole.n_lent + s->half[0].n_lent + s->half[1].n_lent))
+           (a ? a->n_pin : s->whole.n_pin + s->half[0].n_pin + s->half[1].n_pin))
         pthread_cond_wait(&m->changed, &m->mu);
     bool stopped = m->stopped || m->ended;
     pthread_mutex_unlock(&m->mu);
     return stopped ? slu_fail(err, SLU_E_IO, "stopped") : SLU_OK;
 }
 
-struct slu_arena *slu_sorter_hold(struct slu_sorter *s)
+struct slu_arena *slu_sorter_pin(struct slu_sorter *s)
 {
     if (!s->mover)
         return NULL;
     pthread_mutex_lock(&s->mover->mu);
-    s->a->n_lent++;
+    s->a->n_pin++;
     pthread_mutex_unlock(&s->mover->mu);
     return s->a;
 }
 
-void slu_sorter_return(struct slu_sorter *s, struct slu_arena *held)
+void slu_sorter_unpin(struct slu_sorter *s, struct slu_arena *pin)
 {
     pthread_mutex_lock(&s->mover->mu);
-    if (--held->n_lent == 0)
+    if (--pin->n_pin == 0)
         pthread_cond_broadcast(&s->mover->changed);
     pthread_mutex_unlock(&s->mover->mu);
 }

@@ -42,7 +42,7 @@ struct slu_arena {
     size_t n_entry, next;
     size_t n_sorted;          /* entries known to be sorted */
     struct slu_u128 min, max; /* of the keys */
-    uint64_t n_lent;          /* loans that were not given back */
+    uint64_t n_pin;           /* pins that were not released */
 };
 
 enum slu_task_kind { SLU_TASK_FLUSH, SLU_TASK_LOAD, SLU_TASK_SORT };
@@ -60,7 +60,7 @@ struct slu_task {
 };
 
 /* The thread that flushes one half of the arena, or loads and sorts it, while the other
- * half is in use. mu guards busy of the tasks, the loans, n_sorted_yet and the
+ * half is in use. mu guards busy of the tasks, the pins, n_sorted_yet and the
  * flags. */
 struct slu_mover {
     pthread_t thread;
@@ -136,8 +136,8 @@ static inline struct slu_rec *slu_rec_at(const struct slu_sorter *s, uint64_t of
 }
 
 /* The reference in an entry of the arena: the position of a record, and above it the
- * record's size in words, so that lending a record need not read it; 0 if the size is
- * too large. */
+ * record's size in words, so that slu_sorter_next_pinned need not read the record; 0 if
+ * the size is too large. */
 #define REF_PLACE_BITS 44
 
 static inline uint64_t slu_ref(uint64_t place, uint64_t size_byte)
@@ -231,10 +231,10 @@ void slu_mover_submit(struct slu_sorter *s, struct slu_task *t);
 /* Waits until t is done; returns at once if t was never submitted. */
 SLU_MUST_USE int slu_mover_wait(struct slu_sorter *s, struct slu_task *t,
                                 struct slu_err *err);
-/* Waits until no record of a is lent; SLU_E_IO if the sorter was stopped. a NULL: until
- * no record is lent. */
-SLU_MUST_USE int slu_mover_wait_loans(struct slu_sorter *s, struct slu_arena *a,
-                                      struct slu_err *err);
+/* Waits until no record of a is pinned; SLU_E_IO if the sorter was stopped. a NULL:
+ * until no record is pinned. */
+SLU_MUST_USE int slu_mover_wait_pins(struct slu_sorter *s, struct slu_arena *a,
+                                     struct slu_err *err);
 void slu_mover_free(struct slu_sorter *s);
 
 #endif

@@ -283,7 +283,7 @@ static int advance(struct slu_sorter *s, struct slu_err *err)
     s->on_disk = false;
     if (s->ahead)
         return turn(s, s->a != &s->half[1], err);
-    int rc = slu_mover_wait_loans(s, NULL, err);
+    int rc = slu_mover_wait_pins(s, NULL, err);
     s->a = &s->whole;
     slu_arena_clear(s, s->a);
     while (s->n_level && !rc) {
@@ -313,7 +313,7 @@ bool slu_sorter_turns(const struct slu_sorter *s)
     return s->on_disk || (s->a->next == s->a->n_entry && s->n_repeat == 0);
 }
 
-const struct slu_rec *slu_sorter_lend(struct slu_sorter *s, uint64_t *size_byte)
+const struct slu_rec *slu_sorter_next_pinned(struct slu_sorter *s, uint64_t *size_byte)
 {
     struct slu_arena *a = s->a;
 
@@ -344,7 +344,7 @@ int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
         s->n_repeat--;
         r = slu_rec_at(s, 0);
     } else if (s->on_disk) {
-        int rc = slu_mover_wait_loans(s, NULL, err);
+        int rc = slu_mover_wait_pins(s, NULL, err);
         if (!rc)
             rc = read_on_disk(s, a->entry[a->next++].ref, err);
         if (rc)

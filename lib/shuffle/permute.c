@@ -421,13 +421,13 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
     return !p->stopped;
 }
 
-/* Appends a record: its bytes, or for a loan its address. */
-static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
+/* Appends a record: its bytes, or its address if it is pinned. */
+static int append(struct slu_buf *rec, const void *at, uint64_t n, bool pinned,
                   struct slu_err *err)
 {
     const struct slu_rec *r = (const struct slu_rec *)at - 1;
 
-    if (lend)
+    if (pinned)
         return slu_buf_append(rec, &r, sizeof r, err);
     int rc = slu_buf_append(rec, &n, sizeof n, err);
     return rc ? rc : slu_buf_append(rec, at, n, err);
@@ -436,14 +436,14 @@ static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
 /* Appends more of the sorter's records until *weight is n_tok or the sorter turns; only
  * if all records are wanted. The records are not read, so each counts with an upper
  * bound of its weight. */
-static int lend(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
-                uint64_t *weight, struct slu_err *err)
+static int append_pinned(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
+                         uint64_t *weight, struct slu_err *err)
 {
     const double a_byte = 1.0 / p->header->tok_bytes + p->dense;
     const struct slu_rec *r;
     uint64_t size;
 
-    while (*weight < n_tok && (r = slu_sorter_lend(p->sorter, &size))) {
+    while (*weight < n_tok && (r = slu_sorter_next_pinned(p->sorter, &size))) {
         int rc = slu_buf_append(rec, &r, sizeof r, err);
         if (rc)
             return rc;
@@ -463,26 +463,26 @@ static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
     return rc;
 }
 
-/* slu_permute_borrow; but records that the sorter cannot lend go to b at once, unless b
+/* slu_permute_borrow; but records that the sorter cannot pin go to b at once, unless b
  * is NULL. */
-static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena **loan,
+static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena **pin,
                   struct slu_batch *b, uint64_t n_tok, struct slu_err *err)
 {
     uint64_t weight = 0; /* as slu_batch_weight */
     int rc = SLU_OK;
 
     slu_buf_clear(rec);
-    *loan = NULL;
+    *pin = NULL;
     while (weight < n_tok && !p->stopped) {
         struct slu_u128 key;
         const void *at;
         size_t n;
         uint64_t len_tok, n_seg;
-        if (*loan && slu_sorter_turns(p->sorter)) {
+        if (*pin && slu_sorter_turns(p->sorter)) {
             if (rec->len)
                 break;
-            slu_sorter_return(p->sorter, *loan);
-            *loan = NULL;
+            slu_sorter_unpin(p->sorter, *pin);
+            *pin = NULL;
         }
         rc = slu_sorter_next(p->sorter, &key, &at, &n, err);
         if (!rc)
@@ -491,24 +491,24 @@ static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena *
             break;
         if (!within(p, key, len_tok))
             continue;
-        if (!rec->len && !*loan)
-            *loan = slu_sorter_hold(p->sorter);
-        rc = b && !*loan ? open_one(b, at, n, &p->result.out, err)
-                         : append(rec, at, n, *loan, err);
+        if (!rec->len && !*pin)
+            *pin = slu_sorter_pin(p->sorter);
+        rc = b && !*pin ? open_one(b, at, n, &p->result.out, err)
+                        : append(rec, at, n, *pin, err);
         if (rc)
             break;
         uint64_t n_tok_byte = len_tok * p->header->tok_bytes;
         weight += len_tok + 64 + 16 * n_seg + (n > n_tok_byte ? n - n_tok_byte : 0) / 4;
         p->out_tok += len_tok;
-        if (*loan && !p->select && p->cfg.max_tokens == UINT64_MAX)
-            rc = lend(p, rec, n_tok, &weight, err);
+        if (*pin && !p->select && p->cfg.max_tokens == UINT64_MAX)
+            rc = append_pinned(p, rec, n_tok, &weight, err);
         if (rc)
             break;
     }
-    p->borrowed_byte = weight * p->header->tok_bytes + (*loan ? 0 : rec->len);
-    if (*loan && (rc < 0 || !rec->len)) {
-        slu_sorter_return(p->sorter, *loan);
-        *loan = NULL;
+    p->borrowed_byte = weight * p->header->tok_bytes + (*pin ? 0 : rec->len);
+    if (*pin && (rc < 0 || !rec->len)) {
+        slu_sorter_unpin(p->sorter, *pin);
+        *pin = NULL;
     }
     if (rc < 0)
         return rc;
@@ -516,9 +516,9 @@ static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena *
 }
 
 int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
-                       struct slu_arena **loan, uint64_t n_tok, struct slu_err *err)
+                       struct slu_arena **pin, uint64_t n_tok, struct slu_err *err)
 {
-    return borrow(p, rec, loan, NULL, n_tok, err);
+    return borrow(p, rec, pin, NULL, n_tok, err);
 }
 
 uint64_t slu_permute_borrowed(const struct slu_permute *p)
@@ -528,8 +528,8 @@ uint64_t slu_permute_borrowed(const struct slu_permute *p)
 
 enum { AHEAD = 8 }; /* records to prefetch */
 
-static int open_lent(const struct slu_buf *rec, struct slu_batch *b,
-                     struct slu_count *n, struct slu_err *err)
+static int open_pinned(const struct slu_buf *rec, struct slu_batch *b,
+                       struct slu_count *n, struct slu_err *err)
 {
     const struct slu_rec *const *l = (const void *)rec->data;
     size_t n_rec = rec->len / sizeof *l;
@@ -542,19 +542,19 @@ static int open_lent(const struct slu_buf *rec, struct slu_batch *b,
     return rc;
 }
 
-int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
-                          struct slu_arena *loan, struct slu_batch *b,
-                          struct slu_err *err)
+int slu_permute_open_pinned(struct slu_permute *p, const struct slu_buf *rec,
+                            struct slu_arena *pin, struct slu_batch *b,
+                            struct slu_err *err)
 {
     struct slu_count n = {0}, *out = &p->result.out;
     int rc = SLU_OK;
 
     slu_batch_clear(b);
-    if (loan) {
-        rc = open_lent(rec, b, &n, err);
-        slu_sorter_return(p->sorter, loan);
+    if (pin) {
+        rc = open_pinned(rec, b, &n, err);
+        slu_sorter_unpin(p->sorter, pin);
     }
-    for (size_t at = 0; !loan && at < rec->len && !rc;) {
+    for (size_t at = 0; !pin && at < rec->len && !rc;) {
         uint64_t n_byte;
         memcpy(&n_byte, rec->data + at, sizeof n_byte);
         at += sizeof n_byte;
@@ -578,11 +578,11 @@ void slu_permute_stop(struct slu_permute *p)
 int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
                      struct slu_err *err)
 {
-    struct slu_arena *loan;
+    struct slu_arena *pin;
 
     if (p->cfg.pass)
         return slu_permute_passed(p, b, err);
     slu_batch_clear(b);
-    int rc = borrow(p, &p->fetched, &loan, b, n_tok, err);
-    return rc || !loan ? rc : slu_permute_open_loan(p, &p->fetched, loan, b, err);
+    int rc = borrow(p, &p->fetched, &pin, b, n_tok, err);
+    return rc || !pin ? rc : slu_permute_open_pinned(p, &p->fetched, pin, b, err);
 }

@@ -116,19 +116,20 @@ void slu_permute_pass(struct slu_permute *p, struct slu_reader *r,
 SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,
                                   uint64_t n_tok, struct slu_err *err);
 /* slu_permute_next in two halves, for pipelines: borrow (serial) puts the records of
- * the next sequences into `rec`; open_loan (any thread) makes the batch of these. If
- * the sorter can lend, rec has the records' addresses instead of copies, and *loan is
- * not NULL. The next call may wait for loans: each must be opened before, or by another
- * thread, or slu_permute_stop must be called. */
+ * the next sequences into `rec`; open_pinned (any thread) makes the batch of these. If
+ * the sorter can pin them, rec has the records' addresses instead of copies, and *pin
+ * is not NULL. The next call may wait for pins: each must be opened before, or by
+ * another thread, or slu_permute_stop must be called. */
 SLU_MUST_USE int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
-                                    struct slu_arena **loan, uint64_t n_tok,
+                                    struct slu_arena **pin, uint64_t n_tok,
                                     struct slu_err *err);
 /* Returns the bytes of the last call's batch: copied records, and tokens. */
 uint64_t slu_permute_borrowed(const struct slu_permute *p);
-SLU_MUST_USE int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
-                                       struct slu_arena *loan, struct slu_batch *b,
-                                       struct slu_err *err);
-/* Ends waits for loans: no loan will be opened any more. Any thread. */
+SLU_MUST_USE int slu_permute_open_pinned(struct slu_permute *p,
+                                         const struct slu_buf *rec,
+                                         struct slu_arena *pin, struct slu_batch *b,
+                                         struct slu_err *err);
+/* Ends waits for pins: no pin will be opened any more. Any thread. */
 void slu_permute_stop(struct slu_permute *p);
 /* Returns the counts of all batches opened. */
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p);

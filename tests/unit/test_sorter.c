@@ -44,32 +44,32 @@ static int cmp_item(const void *va, const void *vb)
     return c ? c : (a->n > b->n) - (a->n < b->n);
 }
 
-/* A loan: records [from, to) of `want` are still at kept[from, to) when it is returned,
+/* A pin: records [from, to) of `want` are still at kept[from, to) when it is unpinned,
  * by a thread, some time after the sorter turned. */
-struct loan {
+struct pin {
     struct slu_sorter *s;
     struct slu_arena *held;
     const struct item *want;
     const void **kept;
-    size_t from, to, n_bad, n_loan;
+    size_t from, to, n_bad, n_pin;
     pthread_t thread;
     bool begun;
 };
 
-static size_t n_lent; /* records that were not looked at when they were handed out */
+static size_t n_unread; /* records that were not looked at when they were handed out */
 
 static void *give_back(void *arg)
 {
-    struct loan *l = arg;
+    struct pin *l = arg;
 
     usleep(200);
     for (size_t i = l->from; i < l->to; i++)
         l->n_bad += memcmp(l->kept[i], l->want[i].p, l->want[i].n) != 0;
-    slu_sorter_return(l->s, l->held);
+    slu_sorter_unpin(l->s, l->held);
     return NULL;
 }
 
-static void end_loan(struct loan *l)
+static void end_pin(struct pin *l)
 {
     if (l->begun)
         assert_int_equal(pthread_join(l->thread, NULL), 0);
@@ -110,7 +110,7 @@ static uint64_t run_with(const struct item *item, size_t n, uint64_t budget,
     slu_buf_release(&runs);
     qsort(want, n, sizeof *want, cmp_item);
     assert_int_equal(slu_sorter_seal(s, &err), SLU_OK);
-    struct loan l = {s, NULL, want, NULL, 0, 0, 0, 0, 0, false};
+    struct pin l = {s, NULL, want, NULL, 0, 0, 0, 0, 0, false};
     l.kept = malloc((n + 1) * sizeof *l.kept);
     for (size_t i = 0;; i++) {
         struct slu_u128 key;
@@ -119,14 +119,14 @@ static uint64_t run_with(const struct item *item, size_t n, uint64_t budget,
         const struct slu_rec *r = NULL;
         uint64_t size;
         if (l.held && !l.begun && rnd() % 4)
-            r = slu_sorter_lend(s, &size);
+            r = slu_sorter_next_pinned(s, &size);
         if (r) {
             assert_true(i < n);
             assert_int_equal(size, slu_rec_size(want[i].n));
             assert_int_equal(r->n_byte, want[i].n);
             assert_memory_equal(slu_rec_bytes(r), want[i].p, want[i].n);
             l.kept[i] = slu_rec_bytes(r);
-            n_lent++;
+            n_unread++;
             continue;
         }
         if (l.held && !l.begun && slu_sorter_turns(s)) {
@@ -148,12 +148,12 @@ static uint64_t run_with(const struct item *item, size_t n, uint64_t budget,
         assert_memory_equal(p, want[i].p, len);
         l.kept[i] = p;
         if (l.begun || !l.held) {
-            end_loan(&l);
-            l.held = l.n_loan++ < 100 ? slu_sorter_hold(s) : NULL;
+            end_pin(&l);
+            l.held = l.n_pin++ < 100 ? slu_sorter_pin(s) : NULL;
             l.from = i;
         }
     }
-    end_loan(&l);
+    end_pin(&l);
     free(l.kept);
     uint64_t spilled = slu_sorter_spilled(s);
     slu_sorter_free(s);
@@ -284,7 +284,7 @@ static void test_alike(void **state)
                 p[rnd() % LEN] = (uint8_t)(rnd() % 3);
         }
         assert_true(run(item, N, 512 << 10) > 0);
-        assert_true(run(item, N, 2 << 20) > 0); /* with loans */
+        assert_true(run(item, N, 2 << 20) > 0); /* with pins */
     }
     free(item);
     free(pool);
@@ -329,8 +329,8 @@ static void test_edges(void **state)
     free(big);
 }
 
-/* Sizes of records that are lent, also those that an entry has no room for. */
-static void test_lend(void **state)
+/* Sizes of records that are pinned, also those that an entry has no room for. */
+static void test_pinned(void **state)
 {
     (void)state;
     enum { N = 20000, SMALL = 64, LIMIT = 8 << 20 };
@@ -341,12 +341,12 @@ static void test_lend(void **state)
         item[i] = (struct item){{rnd(), rnd()}, p, rnd() % SMALL};
     for (size_t i = 0; i < 5; i++) /* a record is 24 bytes more */
         item[1000 * i].n = LIMIT - 40 + 8 * i;
-    n_lent = 0;
+    n_unread = 0;
     assert_int_equal(run_with(item, N, 128 << 20, 2, UINT64_MAX), 0);
-    assert_true(n_lent > N / 2);
-    n_lent = 0;
+    assert_true(n_unread > N / 2);
+    n_unread = 0;
     assert_true(run_with(item, N, 32 << 20, 2, UINT64_MAX) > 0);
-    assert_true(n_lent > N / 4);
+    assert_true(n_unread > N / 4);
     free(item);
     free(p);
 }
@@ -448,7 +448,7 @@ static void *stop(void *sorter)
     return NULL;
 }
 
-/* If a lent record is never returned, the wait for it ends with an error. */
+/* If a pin is never released, the wait for it ends with an error. */
 static void test_stop(void **state)
 {
     (void)state;
@@ -467,7 +467,7 @@ static void test_stop(void **state)
     for (; !rc; i++) {
         rc = slu_sorter_next(s, &key, &p, &n, &err);
         if (i == 0)
-            assert_non_null(slu_sorter_hold(s));
+            assert_non_null(slu_sorter_pin(s));
     }
     assert_int_equal(rc, SLU_E_IO);
     assert_true(i < FAULT_RECORDS);
@@ -480,7 +480,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes), cmocka_unit_test(test_levels),
         cmocka_unit_test(test_alike),  cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_lend),   cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_pinned), cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_faults), cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,11 +144,11 @@ static int produce(void *ctx, void *load, struct slu_err *err)
     struct job *j = ctx;
     struct shuffle_load *l = load;
 
-    /* Must be set before the pipe waits: a single thread returns lent memory by doing
+    /* Must be set before the pipe waits: a single thread releases pins by doing
      * the work before it produces more.
      */
     slu_pipe_on_stop(j->pipe, stopped);
-    int rc = slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
+    int rc = slu_permute_borrow(j->permute, &l->rec, &l->pin, JOB_TOK, err);
     uint64_t n_byte = slu_permute_borrowed(j->permute);
     if (!rc && n_byte > SLU_PIPE_SLOT_BYTE)
         slu_pipe_take(j->pipe, n_byte, 0);
@@ -159,7 +159,7 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
     struct shuffle_load *l = load;
-    int rc = slu_permute_open_loan(j->permute, &l->rec, l->loan, &l->b, err);
+    int rc = slu_permute_open_pinned(j->permute, &l->rec, l->pin, &l->b, err);
 
     (void)worker;
     slu_buf_trim(&l->rec, SLU_KEEP_BATCH_BYTE);

@@ -71,10 +71,10 @@ SLU_MUST_USE int shuffle_parse_compress(void *opts, const char *value,
 SLU_MUST_USE int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err);
 /* The part of -M for batches and for shards in memory; the sorter has the rest. */
 uint64_t shuffle_shards_share(const struct cli_ctx *ctx);
-/* Sets j->pass if the input's order needs no sorter: the shards take buckets as they come,
- * and what must be known before the first is written (shard_journal.c, and the longest
- * document) the input says itself. Depends on the input and on options that affect
- * results, so that a run that was stopped goes on the same way. */
+/* Sets j->pass if the input's order needs no sorter: the shards take buckets as they
+ * come, and what must be known before the first is written (shard_journal.c, and the
+ * longest document) the input says itself. Depends on the input and on options that
+ * affect results, so that a run that was stopped goes on the same way. */
 SLU_MUST_USE int shuffle_shards_passes(struct job *j, struct slu_err *err);
 /* Opens j->shards for j->header; refuses unsuitable input before anything is read.
  * memory_byte: for shards in memory. parts: for slu_shards_write_part and _join. */
@@ -84,8 +84,8 @@ SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool p
  * not given. */
 SLU_MUST_USE int shuffle_shards_tails(const struct cli_ctx *ctx,
                                       const struct slu_count *n, struct slu_err *err);
-/* SLU_E_USAGE if the longest document, of n_tok ids, does not fit the shards; nothing to
- * check for buckets. */
+/* SLU_E_USAGE if the longest document, of n_tok ids, does not fit the shards; nothing
+ * to check for buckets. */
 SLU_MUST_USE int shuffle_shards_longest(const struct job *j, uint64_t n_tok,
                                         struct slu_err *err);
 SLU_MUST_USE int shuffle_shards_write(struct job *j, unsigned n_slots,
@@ -105,7 +105,7 @@ void shuffle_progress(void *job, uint64_t n_tok);
 /* Records in flight from the sorter, or the work files, to the writer. */
 struct shuffle_load {
     struct slu_buf rec;
-    struct slu_arena *loan; /* rec has the addresses of the records; NULL: rec has
+    struct slu_arena *pin; /* rec has the addresses of the records; NULL: rec has
                                the records */
     struct slu_batch b;
 };

@@ -521,8 +521,8 @@ static int longest(struct slu_shardset *s, uint64_t *n_tok, struct slu_err *err)
     return rc < 0 ? rc : SLU_OK;
 }
 
-static int promise(struct slu_shardset *s, bool close, struct slu_promise *p,
-                   struct slu_err *err)
+static int summarize(struct slu_shardset *s, bool close, struct slu_summary *p,
+                     struct slu_err *err)
 {
     struct slu_json_value root = slu_json_root(s->report);
     struct slu_buf text = SLU_BUF_INIT;
@@ -543,16 +543,16 @@ static int promise(struct slu_shardset *s, bool close, struct slu_promise *p,
     return rc || !close ? rc : longest(s, &p->longest, err);
 }
 
-int slu_shardset_promise(const char *dir, bool close, struct slu_promise *p,
+int slu_shardset_summary(const char *dir, bool close, struct slu_summary *p,
                          struct slu_err *err)
 {
     struct slu_shardset *s;
     int rc = slu_shardset_open(&s, dir, err);
 
-    *p = (struct slu_promise){0};
+    *p = (struct slu_summary){0};
     if (rc)
         return rc;
-    rc = promise(s, close, p, err);
+    rc = summarize(s, close, p, err);
     slu_shardset_free(s);
     return rc;
 }

@@ -13,7 +13,7 @@
 #define SLU_SHARDSET_H
 
 #include "formats/shards/shard.h"
-#include "lib/stream/stream_promise.h"
+#include "lib/stream/stream_summary.h"
 
 SLU_BEGIN_DECLS
 
@@ -26,8 +26,8 @@ struct slu_shardset;
 struct slu_shard_layout {
     const char *format;
     /* Opens a shard by the paths of its files, in the order of the writer. b has name,
-     * length, n_id, tok_bytes, id_bytes and masks; n_seq: number of its sequences in the
-     * set's manifest. */
+     * length, n_id, tok_bytes, id_bytes and masks; n_seq: number of its sequences in
+     * the set's manifest. */
     int (*open)(void **state, const char *const *path, const struct slu_shard_bucket *b,
                 uint64_t n_seq, struct slu_err *err);
     bool
@@ -38,9 +38,9 @@ struct slu_shard_layout {
     bool narrow;   /* `next` gives ids of b->id_bytes, or with b->masks of 4 bytes, and
                       appends: to an empty buffer with b->masks */
     /* Replaces ids (native, of 4 bytes) by those of the next sequence; SLU_EOF at the
-     * end. n_id: how many it has by its bucket, or, a whole document, by its segments; 0:
-     * none is left. A format that does not say so itself takes this number, and checks
-     * it. */
+     * end. n_id: how many it has by its bucket, or, a whole document, by its segments;
+     * 0: none is left. A format that does not say so itself takes this number, and
+     * checks it. */
     int (*next)(void *state, uint64_t n_id, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);
 };
@@ -54,9 +54,9 @@ SLU_MUST_USE int slu_shardset_open(struct slu_shardset **s, const char *dir,
 /* Header of the set: buckets, label tokens, tokenizer. Borrowed. */
 const struct slu_header *slu_shardset_header(const struct slu_shardset *s);
 const char *slu_shardset_format(const struct slu_shardset *s);
-/* What the set in DIR says of its sequences: see slu_reader_promise. */
-SLU_MUST_USE int slu_shardset_promise(const char *dir, bool close,
-                                      struct slu_promise *p, struct slu_err *err);
+/* What the set in DIR says of its sequences: see slu_reader_summary. */
+SLU_MUST_USE int slu_shardset_summary(const char *dir, bool close,
+                                      struct slu_summary *p, struct slu_err *err);
 /* Names of the current bucket, valid until the next call of slu_shardset_next. */
 struct slu_names *slu_shardset_names(struct slu_shardset *s);
 /* Reads the next sequences, with tokens and segments; SLU_EOF at the end. */

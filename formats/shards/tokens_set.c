@@ -4,8 +4,8 @@
  * Sets are read one after the other, each in its own order, and compared with the sums
  * in their report.json; --verify of inspect also compares the bytes of their files. A
  * source whose number another set's source has, under another name, gets a number
- * above all known ones, and if one set has masks the others get them, as in streams that
- * are joined. */
+ * above all known ones, and if one set has masks the others get them, as in streams
+ * that are joined. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,17 +183,17 @@ static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
     return slu_tokens_all_seen(&((const struct sets *)input)->given, seen, err);
 }
 
-static int promise(const void *input, bool close, struct slu_promise *p,
-                   struct slu_err *err)
+static int summarize(const void *input, bool close, struct slu_summary *p,
+                     struct slu_err *err)
 {
     const struct sets *x = input;
     int rc = SLU_OK;
 
     for (size_t i = 0; i < x->cfg.n_path && !rc; i++) {
-        struct slu_promise more;
-        rc = slu_shardset_promise(x->cfg.path[i], close, &more, err);
+        struct slu_summary more;
+        rc = slu_shardset_summary(x->cfg.path[i], close, &more, err);
         if (!rc)
-            slu_promise_add(p, &more);
+            slu_summary_add(p, &more);
     }
     p->bucketed = true;
     p->by_bucket = x->cfg.n_path == 1;
@@ -317,7 +317,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     rc = slu_reader_over(r, &ops, x, &h, err);
     if (rc)
         return rc;
-    slu_reader_promises(*r, promise);
+    slu_reader_set_summary(*r, summarize);
     x->names = slu_reader_names(*r);
     rc = read_first(x, err);
     if (rc) {

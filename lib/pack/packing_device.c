@@ -6,7 +6,7 @@
 #include "lib/base/pages.h"
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
-#include "lib/stream/stream_promise.h"
+#include "lib/stream/stream_summary.h"
 
 int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
 {
@@ -47,14 +47,14 @@ void slu_pack_device_expect(struct slu_pack_mem *m)
     struct slu_device *d = m->cfg.device;
     struct slu_reader *r = m->cfg.reader;
     struct slu_err err = SLU_ERR_INIT; /* told when the inputs are read */
-    struct slu_promise promise;
+    struct slu_summary summary;
     const uint64_t least =
         slu_device_least(SLU_WORK_PACK, m->cfg.n_threads ? m->cfg.n_threads : 1);
     if (!r || !d || d->kind != SLU_DEVICE_AUTO || slu_reader_header(r)->n_bucket ||
-        least > m->limit_byte / 2 || slu_reader_promise(r, false, &promise, &err) ||
-        !slu_pack_mem_fits(m, promise.sum.n.tokens, promise.sum.n.sequences))
+        least > m->limit_byte / 2 || slu_reader_summary(r, false, &summary, &err) ||
+        !slu_pack_mem_fits(m, summary.sum.n.tokens, summary.sum.n.sequences))
         return;
-    const uint64_t n = promise.sum.n.tokens * m->cfg.tok_bytes / 2;
+    const uint64_t n = summary.sum.n.tokens * m->cfg.tok_bytes / 2;
     if (n >= least)
         (void)slu_device_take(d, SLU_WORK_PACK, n);
 }

@@ -100,14 +100,14 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
             "the end frame has another length, or reserved bytes that are not 0");
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[r->n_member - 1];
-    m->promised.n = (struct slu_count){slu_le64(p + 32), slu_le64(p), slu_le64(p + 16),
+    m->declared.n = (struct slu_count){slu_le64(p + 32), slu_le64(p), slu_le64(p + 16),
                                        slu_le64(p + 96)};
-    m->promised.segments = slu_le64(p + 8);
-    m->promised.padding = slu_le64(p + 24);
-    m->promised_frames = slu_le64(p + 40);
-    m->promised.checksum = (struct slu_u128){slu_le64(p + 48), slu_le64(p + 56)};
-    m->promised.trace_checksum = (struct slu_u128){slu_le64(p + 64), slu_le64(p + 72)};
-    m->promised.mask_checksum = (struct slu_u128){slu_le64(p + 80), slu_le64(p + 88)};
+    m->declared.segments = slu_le64(p + 8);
+    m->declared.padding = slu_le64(p + 24);
+    m->declared_frames = slu_le64(p + 40);
+    m->declared.checksum = (struct slu_u128){slu_le64(p + 48), slu_le64(p + 56)};
+    m->declared.trace_checksum = (struct slu_u128){slu_le64(p + 64), slu_le64(p + 72)};
+    m->declared.mask_checksum = (struct slu_u128){slu_le64(p + 80), slu_le64(p + 88)};
     m->ended = true;
     pthread_mutex_unlock(&r->mu);
     r->state = ENDED;
@@ -127,7 +127,7 @@ static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[r->n_member - 1];
     for (size_t i = 16; i < n; i += 32)
-        m->promised_tok_rows = slu_add_row(m->promised_tok_rows, slu_le64(p + i + 24));
+        m->declared_tok_rows = slu_add_row(m->declared_tok_rows, slu_le64(p + i + 24));
     pthread_mutex_unlock(&r->mu);
     r->state = INDEXED;
     return SLU_OK;

@@ -517,10 +517,10 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
         if (!m->ended)
             return slu_fail(err, SLU_E_TRUNCATED, "%s: ends without its end frame",
                             m->name);
-        if (m->n_frame != m->promised_frames ||
-            memcmp(&seen.n, &m->promised.n, sizeof seen.n) ||
-            seen.segments != m->promised.segments ||
-            seen.padding != m->promised.padding)
+        if (m->n_frame != m->declared_frames ||
+            memcmp(&seen.n, &m->declared.n, sizeof seen.n) ||
+            seen.segments != m->declared.segments ||
+            seen.padding != m->declared.padding)
             return slu_fail(
                 err, SLU_E_CHECKSUM,
                 "%s: read %llu sequence%s of %llu token%s, and its end frame says "
@@ -528,17 +528,17 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
                 m->name, (unsigned long long)m->seen.n.sequences,
                 slu_plural(m->seen.n.sequences), (unsigned long long)m->seen.n.tokens,
                 slu_plural(m->seen.n.tokens),
-                (unsigned long long)m->promised.n.sequences,
-                (unsigned long long)m->promised.n.tokens);
+                (unsigned long long)m->declared.n.sequences,
+                (unsigned long long)m->declared.n.tokens);
         if (!r->n_late &&
-            (slu_u128_cmp(seen.checksum, m->promised.checksum) ||
-             slu_u128_cmp(seen.trace_checksum, m->promised.trace_checksum) ||
-             slu_u128_cmp(seen.mask_checksum, m->promised.mask_checksum)))
+            (slu_u128_cmp(seen.checksum, m->declared.checksum) ||
+             slu_u128_cmp(seen.trace_checksum, m->declared.trace_checksum) ||
+             slu_u128_cmp(seen.mask_checksum, m->declared.mask_checksum)))
             return slu_fail(err, SLU_E_CHECKSUM,
                             "%s: a checksum of its sequences differs from the one in "
                             "its end frame; the stream is damaged",
                             m->name);
-        if (m->tok_rows != m->promised_tok_rows)
+        if (m->tok_rows != m->declared_tok_rows)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: the index does not match the frames", m->name);
         slu_sum_add(&t, &m->seen);

@@ -7,7 +7,7 @@
 #include "lib/base/map.h"
 #include "lib/base/xxh3.h"
 #include "stream_private.h"
-#include "stream_promise.h"
+#include "stream_summary.h"
 
 #define SLU_MAX_NAME   65536 /* bytes of a name (STREAM.md section 10) */
 #define SLU_ENDS_BYTES 128
@@ -19,10 +19,10 @@ enum slu_reader_state { BETWEEN, BODY, ENDED, INDEXED };
 /* One of the concatenated streams. */
 struct slu_member {
     const char *name; /* of its file, borrowed from the reader */
-    struct slu_sum seen, promised;
-    uint64_t n_frame, promised_frames;
+    struct slu_sum seen, declared;
+    uint64_t n_frame, declared_frames;
     /* Hashes of the frames' token counts, in order. */
-    uint64_t tok_rows, promised_tok_rows;
+    uint64_t tok_rows, declared_tok_rows;
     uint64_t n_late;                  /* sequences whose hashes have not come yet */
     bool ended, masks, inner_padding; /* its header has the flags */
     struct slu_map source; /* ordinals that moved: in the stream -> in this process */
@@ -35,7 +35,7 @@ struct slu_reader {
      * and n_batch. */
     const struct slu_input_ops *ops;
     void *input;
-    slu_promise_fn *promise; /* or NULL */
+    slu_summary_fn *summary; /* or NULL */
     struct slu_sum over_seen;
     struct slu_pipe *pipe;          /* slu_reader_use_pipe */
     bool alone;                     /* slu_reader_alone */

@@ -140,11 +140,11 @@ int shuffle_shards_longest(const struct job *j, uint64_t n_tok, struct slu_err *
     return rc ? rc : slu_shards_check_longest(&cfg, n_tok, err);
 }
 
-/* Whether the input's promise is enough. */
+/* Whether the input's summary is enough. */
 static bool is_enough(const struct job *j)
 {
     const struct shuffle_shards_opts *o = &((const struct opts *)j->ctx->opts)->shards;
-    const struct slu_promise *p = &j->promise;
+    const struct slu_summary *p = &j->summary;
     const struct slu_shard_format *f = NULL;
 
     if (o->documents)
@@ -165,10 +165,10 @@ int shuffle_shards_passes(struct job *j, struct slu_err *err)
         o->mix.mix || o->mix.schedule)
         return SLU_OK;
     for (int close = 0; close < 2 && !rc && !j->pass; close++) {
-        rc = slu_reader_promise(j->reader, close, &j->promise, err);
+        rc = slu_reader_summary(j->reader, close, &j->summary, err);
         j->pass = !rc && is_enough(j);
     }
-    j->input_id = j->pass ? j->promise.id : j->input_id;
+    j->input_id = j->pass ? j->summary.id : j->input_id;
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
@@ -192,7 +192,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .zstd_level = ctx->common.zstd_level,
                                  .seed = ctx->common.seed,
                                  .memory_byte = memory_byte + SLACK_BYTE,
-                                 .by_bucket = !j->pass || j->promise.by_bucket,
+                                 .by_bucket = !j->pass || j->summary.by_bucket,
                                  .parts = parts,
                                  .compress_set = o->compress != NULL,
                                  .compress_level = o->compress_level,
@@ -252,12 +252,12 @@ int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
     if (!rc && !j->pass)
         rc = shuffle_shards_longest(j, r->longest, err);
     if (!rc)
-        rc = slu_shards_write(j->shards, source, j, j->pass ? &j->promise.sum : &j->in,
+        rc = slu_shards_write(j->shards, source, j, j->pass ? &j->summary.sum : &j->in,
                               (unsigned)j->ctx->common.threads, n_slots, err);
     if (!rc && j->pass &&
-        (j->in.n.sequences != j->promise.sum.n.sequences ||
-         j->in.n.tokens != j->promise.sum.n.tokens ||
-         slu_u128_cmp(j->in.checksum, j->promise.sum.checksum)))
+        (j->in.n.sequences != j->summary.sum.n.sequences ||
+         j->in.n.tokens != j->summary.sum.n.tokens ||
+         slu_u128_cmp(j->in.checksum, j->summary.sum.checksum)))
         rc = slu_fail(err, SLU_E_MISMATCH, "the input has changed while it was read");
     return rc;
 }

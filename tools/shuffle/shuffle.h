@@ -7,7 +7,7 @@
 #include "formats/shards/shard.h"
 #include "lib/base/pipe.h"
 #include "lib/shuffle/shuffle_flow.h"
-#include "lib/stream/stream_promise.h"
+#include "lib/stream/stream_summary.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_flow.h"
 #include "tools/shuffle/mix.h"
@@ -56,7 +56,7 @@ struct job {
     struct shuffle_mix mix;
     struct slu_sum in;
     bool pass;                  /* shards take the sequences as they come; then */
-    struct slu_promise promise; /* what the input says before */
+    struct slu_summary summary; /* what the input says before */
     struct slu_u128 input_id;   /* for shards: see struct slu_shards_cfg */
 };
 

@@ -1,6 +1,6 @@
-/* stream_promise.c - what streams in regular files say of all their sequences: their
+/* stream_summary.c - what streams in regular files say of all their sequences: their
  * end frames have the sums, and the headers of their frames limit the longest. */
-#include "stream_promise.h"
+#include "stream_summary.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "stream_reader.h"
 #include "stream_tail.h"
 
-void slu_promise_add(struct slu_promise *p, const struct slu_promise *more)
+void slu_summary_add(struct slu_summary *p, const struct slu_summary *more)
 {
     const struct slu_u128 id[2] = {p->id, more->id};
 
@@ -20,7 +20,7 @@ void slu_promise_add(struct slu_promise *p, const struct slu_promise *more)
 }
 
 /* SLU_EOF if the file is not one complete stream, or cannot be read twice. */
-static int of_file(const struct slu_reader *r, const char *path, struct slu_promise *p,
+static int of_file(const struct slu_reader *r, const char *path, struct slu_summary *p,
                    struct slu_err *err)
 {
     struct slu_stream_tail t = {0};
@@ -35,31 +35,31 @@ static int of_file(const struct slu_reader *r, const char *path, struct slu_prom
     close(fd);
     if (rc < 0)
         return slu_err_at(err, "%s", path);
-    *p = (struct slu_promise){
+    *p = (struct slu_summary){
         .sum = {.n = {.sequences = t.n_seq, .tokens = t.n_tok}, .checksum = t.checksum},
         .longest = t.longest_byte / slu_header_stored(&r->header),
         .id = t.digest};
     return rc;
 }
 
-int slu_reader_promise(const struct slu_reader *r, bool close, struct slu_promise *p,
+int slu_reader_summary(const struct slu_reader *r, bool close, struct slu_summary *p,
                        struct slu_err *err)
 {
     int rc = SLU_OK;
 
-    *p = (struct slu_promise){0};
+    *p = (struct slu_summary){0};
     if (r->ops)
-        return r->promise ? r->promise(r->input, close, p, err) : SLU_EOF;
+        return r->summary ? r->summary(r->input, close, p, err) : SLU_EOF;
     for (size_t i = 0; i < r->n_path && !rc; i++) {
-        struct slu_promise more;
+        struct slu_summary more;
         rc = of_file(r, r->path[i], &more, err);
         if (!rc)
-            slu_promise_add(p, &more);
+            slu_summary_add(p, &more);
     }
     return rc;
 }
 
-void slu_reader_promises(struct slu_reader *r, slu_promise_fn *promise)
+void slu_reader_set_summary(struct slu_reader *r, slu_summary_fn *summary)
 {
-    r->promise = promise;
+    r->summary = summary;
 }

@@ -165,12 +165,13 @@ struct slu_names *slu_reader_names(struct slu_reader *r);
 SLU_MUST_USE int slu_reader_read_vocab(struct slu_reader *r, struct slu_err *err);
 /* Two of the streams that begin with the same document: the first such pair. Streams of
  * a job's parts never do; corpora whose sources have the same names do. */
-struct slu_reader_twins {
+struct slu_reader_duplicates {
     char *one, *other, *source; /* NULL: none */
 };
 /* Looks for such a pair until the reader is freed; the caller frees the three names.
  * Call it before the first batch. */
-void slu_reader_watch(struct slu_reader *r, struct slu_reader_twins *twins);
+void slu_reader_find_duplicates(struct slu_reader *r,
+                                struct slu_reader_duplicates *duplicates);
 /* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
 /* Lets the work make the sums of batches: slu_batch_open may leave them out (unsummed),

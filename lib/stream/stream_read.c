@@ -390,19 +390,20 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     return SLU_OK;
 }
 
-void slu_reader_watch(struct slu_reader *r, struct slu_reader_twins *twins)
+void slu_reader_find_duplicates(struct slu_reader *r,
+                                struct slu_reader_duplicates *duplicates)
 {
-    *twins = (struct slu_reader_twins){0};
-    r->twins = twins;
+    *duplicates = (struct slu_reader_duplicates){0};
+    r->duplicates = duplicates;
 }
 
-/* Looks whether another member began as this one does, with a batch of it. Without
- * memory nothing is found. */
-static void look_for_twin(struct slu_reader *r, const struct slu_batch *b)
+/* Searches for an earlier member with the same first batch. Finds none if memory is
+ * short. */
+static void find_duplicate(struct slu_reader *r, const struct slu_batch *b)
 {
     const struct slu_member *m = &r->member[b->member];
     const struct slu_seg *s = b->n_seg ? &b->seg[0] : NULL;
-    struct slu_reader_twins *t = r->twins;
+    struct slu_reader_duplicates *t = r->duplicates;
     uint64_t other;
 
     if (!s || m->seen.n.sequences || s->source == SLU_PADDING || t->one)
@@ -411,7 +412,7 @@ static void look_for_twin(struct slu_reader *r, const struct slu_batch *b)
     const uint64_t key = slu_hash64(at, sizeof at);
     if (!slu_map_get(&r->begun, key, &other)) {
         if (slu_map_set(&r->begun, key, b->member, NULL))
-            r->twins = NULL;
+            r->duplicates = NULL;
         return;
     }
     const char *source = slu_names_source(r->names, s->source);
@@ -464,8 +465,8 @@ void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
     }
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[b->member];
-    if (r->twins)
-        look_for_twin(r, b);
+    if (r->duplicates)
+        find_duplicate(r, b);
     slu_sum_add(&m->seen, &b->sum_read);
     m->n_late += b->n_late;
     for (size_t i = 0; i < b->raw->n; i++)

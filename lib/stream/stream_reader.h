@@ -37,16 +37,16 @@ struct slu_reader {
     void *input;
     slu_summary_fn *summary; /* or NULL */
     struct slu_sum over_seen;
-    struct slu_pipe *pipe;          /* slu_reader_use_pipe */
-    bool alone;                     /* slu_reader_alone */
-    uint64_t tok_byte, room_byte;   /* slu_reader_expect */
-    bool tracked;                   /* slu_reader_track */
-    bool defers;                    /* slu_reader_defer */
-    bool finished;                  /* ops->finish was called */
-    uint64_t n_late;                /* of all members, or of ops */
-    size_t late_member;             /* members before it have all their hashes */
-    struct slu_reader_twins *twins; /* slu_reader_watch; or NULL */
-    struct slu_map begun; /* hash of the first segment -> its member; with twins */
+    struct slu_pipe *pipe;        /* slu_reader_use_pipe */
+    bool alone;                   /* slu_reader_alone */
+    uint64_t tok_byte, room_byte; /* slu_reader_expect */
+    bool tracked;                 /* slu_reader_track */
+    bool defers;                  /* slu_reader_defer */
+    bool finished;                /* ops->finish was called */
+    uint64_t n_late;              /* of all members, or of ops */
+    size_t late_member;           /* members before it have all their hashes */
+    struct slu_reader_duplicates *duplicates; /* slu_reader_find_duplicates; or NULL */
+    struct slu_map begun; /* hash of the first segment -> its member; with duplicates */
     struct slu_u128 order_seen, names_seen;
 
     char **path;

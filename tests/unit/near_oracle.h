@@ -19,7 +19,7 @@ struct oracle_doc {
     size_t witness; /* index */
     uint64_t inter, uni;
     /* Private. */
-    size_t first; /* index of the first twin */
+    size_t first; /* index of the first document with this set */
 };
 
 struct oracle_cfg {
@@ -50,8 +50,9 @@ static inline uint64_t oracle_common(const struct oracle_doc *a,
     return n;
 }
 
-/* Whether k, a first twin before d, is a candidate for it; *capped if in a common group
- * d is past the cap. order: indices of the first twins, in order. */
+/* Whether k, the first of its set and before d, is a candidate for it; *capped if in a
+ * common group d is past the cap. order: indices of the first documents of each set, in
+ * order. */
 static inline bool oracle_candidate(const struct oracle_cfg *c,
                                     const struct oracle_doc *doc, const size_t *order,
                                     size_t n_order, size_t k, size_t d)

@@ -43,7 +43,7 @@ struct world {
     uint64_t num, den, cap;
     bool verify;
     struct answer want[MAX_DOC], got[MAX_DOC];
-    uint64_t n_twin, n_capped, n_waited;
+    uint64_t n_equal, n_capped, n_waited;
     uint64_t next_pair; /* documents before it were reported, or stay */
 };
 
@@ -68,7 +68,7 @@ static void decide(struct world *w)
     size_t *first = malloc(w->n * sizeof *first);
     bool *edge = malloc(w->n);
 
-    w->n_twin = w->n_capped = 0;
+    w->n_equal = w->n_capped = 0;
     for (size_t d = 0; d < w->n; d++) {
         const struct doc *x = &w->doc[d];
         w->want[d] = (struct answer){0};
@@ -80,7 +80,7 @@ static void decide(struct world *w)
             const struct answer *f = &w->want[first[d]];
             w->want[d] =
                 f->dropped ? *f : (struct answer){true, first[d], x->n_set, x->n_set};
-            w->n_twin++;
+            w->n_equal++;
         }
         if (!x->n_set || first[d] != d)
             continue;
@@ -120,8 +120,9 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A few bases, changed a little; some are taken as they are (twins), some are empty.
- * Keys come from few values, so that groups are large; equal sets have equal keys. */
+/* A few bases, changed a little; some are taken as they are (equal sets), some are
+ * empty. Keys come from few values, so that groups are large; equal sets have equal
+ * keys. */
 static void make_world(struct world *w, size_t n, unsigned n_base, uint64_t seed)
 {
     w->n = n;
@@ -263,7 +264,7 @@ static void check(struct world *w, uint64_t most)
         }
         assert_int_equal(r.dropped.sequences, n_drop);
         assert_int_equal(r.dropped.tokens, 3 * n_drop);
-        assert_int_equal(r.twins, w->n_twin);
+        assert_int_equal(r.equal_sets, w->n_equal);
         assert_int_equal(r.capped_documents, w->n_capped);
         assert_int_equal(r.documents, w->n);
     }
@@ -332,8 +333,8 @@ static void test_by_hand(void **state)
     put(w, a, 10, 7);
     put(w, b, 10, 7); /* goes for a */
     put(w, c, 10, 7); /* near to b alone, which is not kept: stays */
-    put(w, b, 10, 7); /* goes for a as its twin did */
-    put(w, c, 10, 7); /* twin of what stays */
+    put(w, b, 10, 7); /* goes for a as its equal did */
+    put(w, c, 10, 7); /* equal to what stays */
     put(w, a, 0, 7);  /* nothing is like nothing */
     put(w, a, 0, 7);
     decide(w);

@@ -161,14 +161,14 @@ static struct slu_near_result run(struct job *j)
 /* Compares the results with the oracle's. */
 static uint64_t compare(struct job *j)
 {
-    uint64_t capped = 0, dropped = 0, twins = 0;
+    uint64_t capped = 0, dropped = 0, equal = 0;
 
     j->pair = calloc(j->n, sizeof *j->pair);
     const struct slu_near_result r = run(j);
     for (size_t i = 0; i < j->n; i++) {
         const struct oracle_doc *d = &j->doc[i];
         capped += d->capped;
-        twins += d->dropped && d->first != i;
+        equal += d->dropped && d->first != i;
         if (!d->dropped)
             continue;
         const struct slu_near_pair *p = &j->pair[dropped++];
@@ -179,7 +179,7 @@ static uint64_t compare(struct job *j)
     }
     assert_int_equal(j->n_pair, dropped);
     assert_int_equal(r.capped_documents, capped);
-    assert_int_equal(r.twins, twins);
+    assert_int_equal(r.equal_sets, equal);
     free(j->pair);
     return dropped;
 }
@@ -286,7 +286,7 @@ static void test_budgets(void **state)
             sum = i ? sum : j.sum;
             want = i ? want : r;
             assert_int_equal(j.sum, sum);
-            assert_int_equal(r.twins, want.twins);
+            assert_int_equal(r.equal_sets, want.equal_sets);
             assert_int_equal(r.capped_documents, want.capped_documents);
             assert_true(r.waited > 0);
             if (i == 0)
@@ -294,7 +294,7 @@ static void test_budgets(void **state)
             if (i == 2) /* sets always; the rest on top */
                 assert_true(r.spilled_byte > spilled + (UINT64_C(1) << 20));
         }
-        assert_true(want.dropped.sequences > 2000 && want.twins > 100);
+        assert_true(want.dropped.sequences > 2000 && want.equal_sets > 100);
         assert_true(want.capped_documents > 2000);
     }
 }

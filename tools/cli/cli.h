@@ -97,13 +97,13 @@ struct cli_ctx {
     bool looks;         /* set before cli_open_reader by a run that writes no stream */
     const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:
                            streams */
-    struct slu_tokens_seen seen;     /* filled while files of ids are read */
-    struct slu_reader_twins twins;   /* filled while streams are read */
-    const struct slu_device *device; /* borrowed; NULL: the CPU does all work */
-    struct cli_report *report;       /* private */
-    struct cli_manifest *manifest;   /* private */
-    struct cli_targets *targets;     /* private: the files that outputs would replace */
-    struct cli_names expanded;       /* private: names with {part} replaced */
+    struct slu_tokens_seen seen;             /* filled while files of ids are read */
+    struct slu_reader_duplicates duplicates; /* filled while streams are read */
+    const struct slu_device *device;         /* borrowed; NULL: the CPU does all work */
+    struct cli_report *report;               /* private */
+    struct cli_manifest *manifest;           /* private */
+    struct cli_targets *targets; /* private: the files that outputs would replace */
+    struct cli_names expanded;   /* private: names with {part} replaced */
 };
 
 struct cli_inputs;    /* tools/cli/cli_inputs.h */
@@ -162,7 +162,8 @@ extern const struct slu_tool slu_tool;
 /* The name of the stage to run, for reports; NULL: no stage. */
 const char *cli_stage_of(const struct cli_ctx *ctx);
 
-/* Whether the option of this long name, of the program's table, is on the command line. */
+/* Whether the option of this long name, of the program's table, is on the command line.
+ * */
 bool cli_given(const struct cli_ctx *ctx, const char *name);
 
 /* The canonical text, for the provenance chain, of all options that affect results and

@@ -80,7 +80,7 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
     if (!ctx->tokens)
         rc = slu_reader_open(r, &cfg, err);
     if (!rc && !ctx->tokens && t->seen)
-        slu_reader_watch(*r, &ctx->twins);
+        slu_reader_find_duplicates(*r, &ctx->duplicates);
     if (!rc) {
         cli_expect(ctx, *r);
         ctx->ledger.masks = slu_reader_header(*r)->masks;
@@ -154,9 +154,9 @@ static const char *some(const char *name, uint64_t n, char *text, size_t cap)
     return text;
 }
 
-static void warn_of_twins(struct cli_ctx *ctx)
+static void warn_of_duplicates(struct cli_ctx *ctx)
 {
-    const struct slu_reader_twins *t = &ctx->twins;
+    const struct slu_reader_duplicates *t = &ctx->duplicates;
     if (t->one && t->other && t->source)
         cli_warn(
             ctx,
@@ -168,16 +168,16 @@ static void warn_of_twins(struct cli_ctx *ctx)
 
 void cli_input_free(struct cli_ctx *ctx)
 {
-    free(ctx->twins.one);
-    free(ctx->twins.other);
-    free(ctx->twins.source);
+    free(ctx->duplicates.one);
+    free(ctx->duplicates.other);
+    free(ctx->duplicates.source);
 }
 
 void cli_report_input(struct cli_ctx *ctx)
 {
     const struct slu_tokens_seen *s = &ctx->seen;
     char text[600];
-    warn_of_twins(ctx);
+    warn_of_duplicates(ctx);
     if (!ctx->tokens)
         return;
     cli_stat_u64(ctx, "documents_without_eos", s->open_ended + s->no_eos);

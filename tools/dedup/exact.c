@@ -75,7 +75,7 @@ static int report(struct dedup_io *io, const struct slu_exact *x,
     if (cli_flow_is(io->ctx, "sign"))
         cli_stat_u64(io->ctx, "signed_sequences", r->in.n.sequences);
     else
-        cli_stat_u64(io->ctx, "twins", x->n_twin);
+        cli_stat_u64(io->ctx, "twins", x->n_duplicate);
     return SLU_OK;
 }
 

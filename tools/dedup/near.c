@@ -240,7 +240,7 @@ static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_ne
 
     ctx->spill_bytes = r->spilled_byte;
     cli_stat_u64(ctx, "kept", r->documents - r->dropped.sequences);
-    cli_stat_u64(ctx, "twins", r->twins);
+    cli_stat_u64(ctx, "twins", r->equal_sets);
     cli_stat_u64(ctx, "without_words", r->empty);
     cli_stat_u64(ctx, "candidates", r->candidates);
     cli_stat_u64(ctx, "verified", r->verified);
@@ -381,7 +381,7 @@ static int report_stage(struct dedup_io *io, struct slu_near *x,
     if (cli_flow_is(io->ctx, "index"))
         cli_stat_u64(io->ctx, "index_documents", r->indexed);
     if (cli_flow_is(io->ctx, "group") || all)
-        cli_stat_u64(io->ctx, "twins", r->twins);
+        cli_stat_u64(io->ctx, "twins", r->equal_sets);
     if (cli_flow_is(io->ctx, "verify") || all) {
         cli_stat_u64(io->ctx, "candidates", r->candidates);
         cli_stat_u64(io->ctx, "edges", r->edges);

@@ -225,7 +225,7 @@ static int put_drops(void *ctx, struct slu_buf *out, struct slu_err *err)
     const uint64_t *w = (const void *)out->data, *to = w + out->len / sizeof *w;
     int rc = SLU_OK;
 
-    for (; w < to && !rc; w += words, x->n_twin++)
+    for (; w < to && !rc; w += words, x->n_duplicate++)
         rc = slu_table_put(x->table, w, err);
     return rc;
 }

@@ -27,7 +27,7 @@
 struct slu_exact {
     struct slu_exact_cfg cfg;
     struct slu_exact_result result;
-    uint64_t n_twin; /* group: number of sequences to drop */
+    uint64_t n_duplicate; /* group: number of sequences to drop */
 
     struct slu_flow *flow;   /* the current stage */
     struct slu_table *table; /* the table that the stage puts or reads */

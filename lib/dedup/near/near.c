@@ -71,7 +71,7 @@ const struct slu_near_result *slu_near_result(struct slu_near *x)
     r->refused = r->candidates - r->edges;
     if (x->mem) {
         const struct slu_near_mem_stats *s = slu_near_mem_stats(x->mem);
-        r->twins += s->twins;
+        r->equal_sets += s->equal_sets;
         r->candidates += s->candidates;
         r->verified += s->verified;
         r->refused += s->refused;

@@ -3,14 +3,15 @@
  * A document here is a sequence; its set has the hashes of its n-grams (shingle.h); J
  * is the Jaccard similarity of two sets. The order of documents is their order in the
  * stream (`prio` may define another). The decisions (DESIGN.md, Deduplication):
- *  1. Of documents with equal sets (twins) the first represents all. A later twin is
+ *  1. Of documents with equal sets the first represents all. A later one is
  *     dropped; its witness is the first if the first is kept, else the first's witness.
- *  2. A group is all first twins that share one (band, key), in order. k and d, k
+ *  2. A group is all first documents that share one (band, key), in order. k and d, k
  *     before d, are candidates if they are in one group and k is among its first
  *     band_cap documents; kept and dropped documents count. A document that comes
  *     after the first band_cap of a group is counted in capped_documents.
  *  3. A candidate pair with J >= threshold is an edge (without verification, each
- *     candidate pair is). J is compared in integers, the threshold is an exact fraction.
+ *     candidate pair is). J is compared in integers, the threshold is an exact
+ *     fraction.
  *  4. In order: d is dropped if a kept k has an edge to d; the smallest such k is its
  *     witness.
  * So the kept documents depend only on the order, not on threads, memory or temporary
@@ -119,7 +120,7 @@ struct slu_near_result {
     struct slu_count dropped;
     uint64_t documents;        /* documents read */
     uint64_t empty;            /* without words: kept, and compared with no document */
-    uint64_t twins;            /* dropped for an equal set */
+    uint64_t equal_sets;       /* dropped for an equal set */
     uint64_t candidates;       /* pairs considered, each once */
     uint64_t verified;         /* candidates that were checked and similar enough */
     uint64_t refused;          /* candidates that were checked and not similar enough */

@@ -1,5 +1,5 @@
-/* near_cluster.c - decides which documents are dropped, from edges and twins (points 1
- * and 4 of near.h).
+/* near_cluster.c - decides which documents are dropped, from edges and equal sets
+ * (points 1 and 4 of near.h).
  *
  * One pass over the edges in order decides: when a document d comes, it is known of
  * each of its k whether k is kept, by one bit for each document. So the kept documents
@@ -94,34 +94,35 @@ static int put(struct cluster *c, const struct drop *p, struct slu_err *err)
                          named ? lost : row, err);
 }
 
-/* Twins are dropped if their first is dropped; both lists ascend by the first. */
-static int join_twins(struct cluster *c, struct slu_err *err)
+/* Documents are dropped if the first of their set is dropped; both lists ascend by the
+ * first. */
+static int join_equal(struct cluster *c, struct slu_err *err)
 {
-    struct slu_table *twins;
+    struct slu_table *equal;
     struct slu_row r;
     struct drop drop = {0};
-    int rc = slu_flow_in(c->f, NEAR_TWIN, &twins, err);
+    int rc = slu_flow_in(c->f, NEAR_EQUAL, &equal, err);
 
     if (!rc)
         rc = next(c, &drop, err);
     while (!rc) {
-        rc = slu_table_next(twins, &r, err);
+        rc = slu_table_next(equal, &r, err);
         if (rc)
             break;
         const uint64_t *w = r.p, first = w[0];
         if (first >= c->n_doc || w[1] >= c->n_doc || first == w[1])
-            return slu_flow_damaged(c->f, NEAR_TWIN, r.part, err);
+            return slu_flow_damaged(c->f, NEAR_EQUAL, r.part, err);
         while (drop.d < first && !rc) {
             rc = put(c, &drop, err);
             if (!rc)
                 rc = next(c, &drop, err);
         }
-        struct drop twin = drop.d == first ? drop : (struct drop){0, first, 1, 1};
-        twin.d = w[1];
+        struct drop later = drop.d == first ? drop : (struct drop){0, first, 1, 1};
+        later.d = w[1];
         if (!rc)
-            rc = put(c, &twin, err);
+            rc = put(c, &later, err);
         if (!slu_flow_here(c->f))
-            c->x->result.twins++;
+            c->x->result.equal_sets++;
     }
     rc = rc == SLU_EOF ? SLU_OK : rc;
     while (!rc && drop.d != NEAR_NONE_LEFT) {
@@ -177,7 +178,7 @@ int slu_near_cluster(void *ctx, struct slu_flow *f, struct slu_err *err)
     if (!rc && c.by_ordinal)
         rc = decide_all(&c, err);
     if (!rc)
-        rc = join_twins(&c, err);
+        rc = join_equal(&c, err);
     if (c.by_ordinal)
         slu_flow_spilled(f, slu_sorter_spilled(c.by_ordinal));
     slu_sorter_free(c.by_ordinal);

@@ -160,7 +160,7 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
     if (!x->result.waited)
         slu_flow_finished(f);
     else if (x->mem)
-        slu_near_mem_forget_twins(x->mem);
+        slu_near_mem_forget_sets(x->mem);
     return rc;
 }
 
@@ -424,7 +424,7 @@ static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
                        band_share, 64,       1 << (n_band - 1)},                       \
         [NEAR_WHERE] = {"where", SLU_LIST, SLU_CUT_HERE, 4, 0},                        \
         [NEAR_PAIR] = {"pair", SLU_ROWS, SLU_CUT_PARTS, 2, 4, .join = same},           \
-        [NEAR_TWIN] = {"twin", SLU_ROWS, SLU_CUT_NO, 2, 2, .dense = true},             \
+        [NEAR_EQUAL] = {"twin", SLU_ROWS, SLU_CUT_NO, 2, 2, .dense = true},            \
         [NEAR_EDGE] = {"edge", SLU_ROWS, SLU_CUT_NO, n_edge, 8, .dense = edge_dense},  \
         [NEAR_COUNT] = {"count", SLU_LIST, SLU_CUT_NO, 3, 1},                          \
         [NEAR_DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 4, 8},                         \
@@ -439,7 +439,7 @@ static const struct slu_stage_input bands[] = {{NEAR_BAND, SLU_READ_RANGE}};
 static const struct slu_stage_input pairs[] = {{NEAR_SET, SLU_READ_ALL},
                                                {NEAR_PAIR, SLU_READ_RANGE, true}};
 static const struct slu_stage_input edges[] = {
-    {NEAR_EDGE, SLU_READ_ALL}, {NEAR_COUNT, SLU_READ_ALL}, {NEAR_TWIN, SLU_READ_ALL}};
+    {NEAR_EDGE, SLU_READ_ALL}, {NEAR_COUNT, SLU_READ_ALL}, {NEAR_EQUAL, SLU_READ_ALL}};
 static const struct slu_stage_input kept[] = {{NEAR_DROP, SLU_READ_ALL},
                                               {NEAR_SET, SLU_READ_ALL}};
 static const struct slu_stage_input lost[] = {{NEAR_LOST, SLU_READ_ALL},
@@ -447,7 +447,7 @@ static const struct slu_stage_input lost[] = {{NEAR_LOST, SLU_READ_ALL},
 static const struct slu_stage_input drops[] = {{NEAR_DROP, SLU_READ_RANGE},
                                                {NEAR_NAMED, SLU_READ_RANGE}};
 static const unsigned signed_to[] = {NEAR_SET, NEAR_BAND, NEAR_WHERE},
-                      grouped[] = {NEAR_PAIR, NEAR_TWIN},
+                      grouped[] = {NEAR_PAIR, NEAR_EQUAL},
                       verified[] = {NEAR_EDGE, NEAR_COUNT},
                       clustered[] = {NEAR_DROP, NEAR_LOST}, named[] = {NEAR_NAMED};
 

@@ -1,11 +1,11 @@
-/* near_groups.c - finds candidate pairs and twins in the groups of bands (points 1 and
- * 2 of near.h).
+/* near_groups.c - finds candidate pairs and equal sets in the groups of bands (points 1
+ * and 2 of near.h).
  *
- * The rows of a group come sorted by tag. Twins share a tag in a band, and only the
- * first row of each tag counts. Two bands have the same key only by chance, and the
+ * The rows of a group come sorted by tag. Equal sets share a tag in a band, and only
+ * the first row of each tag counts. Two bands have the same key only by chance, and the
  * band number tells them apart. Workers sort a group's members; one thread lists the
- * pairs, so no group needs to fit in memory. Groups of equal set hashes are the
- * twins. */
+ * pairs, so no group needs to fit in memory. Groups of equal set hashes are
+ * the equal sets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@
 
 /* An entry sorts a member: prefix is its rank or, without ranks, its kind (a tag) in
  * the top two bits and its ordinal, or the number of documents that it stands for; ref
- * is the row's last word. A twin is {first, n_band << 48 | twin}; the end of a group is
- * ENDS. */
+ * is the row's last word. An equal set is {first, n_band << 48 | ordinal}; the end of a
+ * group is ENDS. */
 #define KIND_SHIFT 62
 #define ENDS       UINT64_MAX
 
@@ -25,7 +25,7 @@ enum { SLICE = 1 << 15 }; /* members of a large group that are passed on at once
 struct state { /* state of a worker */
     const struct slu_near *x;
     bool any, mixed;                /* any: rows have come; mixed: from several bands */
-    uint64_t key, tag, band, first; /* of the last row; first: of its twins */
+    uint64_t key, tag, band, first; /* of the last row; first: of its set */
     struct slu_entry *e;
     size_t n, cap;
     struct slu_sorter *large; /* takes the members in place of e, if they are many */
@@ -162,9 +162,9 @@ static int feed(void *state, const void *arg, const uint64_t *row, struct slu_bu
     const bool later = s->any && row[1] == s->tag && band == s->band;
     s->mixed |= s->any && band != s->band;
     if (band == x->cfg.n_band) {
-        const struct slu_entry twin = {s->first, ref};
+        const struct slu_entry equal = {s->first, ref};
         if (later && (by_prio ? rank > 0 : ordinal >= x->n_fixed))
-            rc = slu_buf_append(out, &twin, sizeof twin, err);
+            rc = slu_buf_append(out, &equal, sizeof equal, err);
     } else if (!later || (handed && row[1] < NEAR_TAGS)) {
         const uint64_t kind = handed && row[1] < NEAR_TAGS ? row[1] : NEAR_TAGS;
         rc = add(s,
@@ -223,15 +223,15 @@ static int take(void *ctx, struct slu_buf *out, struct slu_err *err)
     for (; e < to && !rc; e++) {
         const uint64_t band = e->ref >> NEAR_SHIFT, ordinal = e->ref & NEAR_MASK,
                        kind = x->cfg.prio ? NEAR_TAGS : e->prefix >> KIND_SHIFT;
-        const uint64_t twin[] = {e->prefix, ordinal};
+        const uint64_t equal[] = {e->prefix, ordinal};
         if (e->ref == ENDS || band != x->at_band)
             x->n_member = x->n_listed = x->n_unlisted = 0;
         x->at_band = band;
         if (e->ref == ENDS)
             continue;
         if (band == x->cfg.n_band) {
-            x->result.twins++;
-            rc = slu_table_put(x->twin, twin, err);
+            x->result.equal_sets++;
+            rc = slu_table_put(x->equal, equal, err);
         } else if (kind == NEAR_UNLISTED) {
             x->n_unlisted += ordinal;
         } else {
@@ -261,7 +261,7 @@ int slu_near_group(void *ctx, struct slu_flow *f, struct slu_err *err)
     x->flow = f;
     x->most_member = slu_flow_own_byte(f) / 8 / sizeof(struct slu_entry);
     x->pair = slu_flow_out(f, NEAR_PAIR);
-    x->twin = slu_flow_out(f, NEAR_TWIN);
+    x->equal = slu_flow_out(f, NEAR_EQUAL);
     if (x->cfg.band_cap > slu_flow_own_byte(f) / 8 / sizeof *x->k)
         return slu_advise(
             err, SLU_ADVISE_MEMORY,

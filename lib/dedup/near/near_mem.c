@@ -13,7 +13,7 @@ enum {
     MAX_DOC = (1 << 30) - 1, /* largest number of kept, and of dropped, documents: 30
                                 bits */
 };
-/* in a twin's value: the rest is the number of a struct drop */
+/* in a value of near_sets: the rest is the number of a struct drop */
 #define DROPPED (UINT32_C(1) << 31)
 
 struct kept {
@@ -22,7 +22,7 @@ struct kept {
     uint64_t stamp; /* the last document that had it as a candidate */
 };
 
-/* The witness of a first twin that was dropped. */
+/* The witness of a dropped document whose set has no equal before it. */
 struct drop {
     uint64_t inter, uni;
     uint32_t witness;
@@ -37,7 +37,7 @@ struct slu_near_mem {
     struct slu_near_mem_cfg cfg;
     struct near_budget budget;
     struct near_table *table; /* n_band */
-    struct near_twins twins;
+    struct near_sets sets;
     struct near_pool kept, origin, drop, node;
     struct arena_chunk *chunk;
     size_t n_chunk, cap_chunk;
@@ -91,7 +91,7 @@ void slu_near_mem_free(struct slu_near_mem *m)
         return;
     for (unsigned b = 0; m->table && b < m->cfg.n_band; b++)
         near_table_release(&m->table[b], &m->budget);
-    near_twins_release(&m->twins, &m->budget);
+    near_sets_release(&m->sets, &m->budget);
     near_pool_release(&m->kept, &m->budget);
     near_pool_release(&m->origin, &m->budget);
     near_pool_release(&m->drop, &m->budget);
@@ -113,7 +113,7 @@ uint64_t slu_near_mem_peak(const struct slu_near_mem *m)
     return m->budget.peak_byte;
 }
 
-static struct slu_u128 twin_hash(const struct slu_near_item *d)
+static struct slu_u128 set_hash(const struct slu_near_item *d)
 {
     struct slu_u128 h = d->set_hash;
 
@@ -130,8 +130,8 @@ void slu_near_mem_prefetch(const struct slu_near_mem *m, const struct slu_near_i
         const struct near_table *t = &m->table[b];
         __builtin_prefetch(t->slot + near_home(d->key[b], t->n_slot));
     }
-    __builtin_prefetch(m->twins.hash + near_home(twin_hash(d).hi, m->twins.n_slot));
-    __builtin_prefetch(m->twins.value + near_home(twin_hash(d).hi, m->twins.n_slot));
+    __builtin_prefetch(m->sets.hash + near_home(set_hash(d).hi, m->sets.n_slot));
+    __builtin_prefetch(m->sets.value + near_home(set_hash(d).hi, m->sets.n_slot));
 }
 
 /* ---- reserving memory ---- */
@@ -167,7 +167,7 @@ static int reserve_set(struct slu_near_mem *m, uint64_t n_set, bool *fits,
 static int reserve(struct slu_near_mem *m, const struct slu_near_item *d, bool *fits,
                    struct slu_err *err)
 {
-    int rc = near_twins_reserve(&m->twins, &m->budget, fits, err);
+    int rc = near_sets_reserve(&m->sets, &m->budget, fits, err);
 
     for (unsigned b = 0; !rc && *fits && b < m->cfg.n_band; b++)
         rc = near_table_reserve(&m->table[b], &m->budget, fits, err);
@@ -195,20 +195,21 @@ static void tell_witness(const struct slu_near_mem *m, uint32_t doc,
         v->witness = *(const struct slu_origin *)near_pool_at(&m->origin, doc);
 }
 
-/* Whether d has a first twin; then d's outcome is that of the first. */
-static bool is_twin(struct slu_near_mem *m, const struct slu_near_item *d,
-                    struct slu_near_verdict *v)
+/* Whether an earlier document has the set of d; then d's outcome is that of the first.
+ * */
+static bool has_equal(struct slu_near_mem *m, const struct slu_near_item *d,
+                      struct slu_near_verdict *v)
 {
-    if (!m->twins.n_slot)
+    if (!m->sets.n_slot)
         return false;
-    size_t i = near_twins_find(&m->twins, twin_hash(d));
-    if (!(m->twins.hash[i].lo | m->twins.hash[i].hi))
+    size_t i = near_sets_find(&m->sets, set_hash(d));
+    if (!(m->sets.hash[i].lo | m->sets.hash[i].hi))
         return false;
-    uint32_t value = m->twins.value[i];
+    uint32_t value = m->sets.value[i];
     v->answer = SLU_NEAR_DROPPED;
-    v->twin = true;
+    v->equal = true;
     v->inter = v->uni = d->n_set;
-    m->stats.twins++;
+    m->stats.equal_sets++;
     if (value & DROPPED && m->cfg.details) {
         const struct drop *p = near_pool_at(&m->drop, value & ~DROPPED);
         v->inter = p->inter;
@@ -366,14 +367,14 @@ static void join_groups(struct slu_near_mem *m, const struct slu_near_item *d,
     }
 }
 
-static void add_twin(struct slu_near_mem *m, const struct slu_near_item *d,
-                     uint32_t value)
+static void add_set(struct slu_near_mem *m, const struct slu_near_item *d,
+                    uint32_t value)
 {
-    size_t i = near_twins_find(&m->twins, twin_hash(d));
+    size_t i = near_sets_find(&m->sets, set_hash(d));
 
-    m->twins.hash[i] = twin_hash(d);
-    m->twins.value[i] = value;
-    m->twins.n++;
+    m->sets.hash[i] = set_hash(d);
+    m->sets.value[i] = value;
+    m->sets.n++;
 }
 
 static int keep(struct slu_near_mem *m, const struct slu_near_item *d,
@@ -391,7 +392,7 @@ static int keep(struct slu_near_mem *m, const struct slu_near_item *d,
     if (m->cfg.details)
         *(struct slu_origin *)near_pool_add(&m->origin) = d->origin;
     join_groups(m, d, true, (uint32_t)(m->kept.n - 1));
-    add_twin(m, d, (uint32_t)(m->kept.n - 1));
+    add_set(m, d, (uint32_t)(m->kept.n - 1));
     return SLU_OK;
 }
 
@@ -406,7 +407,7 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
     if (!d->n_set)
         return SLU_OK;
     before = m->stats;
-    if (is_twin(m, d, v)) {
+    if (has_equal(m, d, v)) {
         if (d->fixed) { /* the first stands for the fixed document */
             v->answer = SLU_NEAR_KEPT;
             m->stats = before;
@@ -435,7 +436,7 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
                 value |= (uint32_t)(m->drop.n - 1);
             }
             join_groups(m, d, false, 0);
-            add_twin(m, d, value);
+            add_set(m, d, value);
         } else {
             rc = keep(m, d, v, err);
         }
@@ -515,9 +516,9 @@ void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordin
     *origin = *(const struct slu_origin *)near_pool_at(&m->origin, i);
 }
 
-void slu_near_mem_forget_twins(struct slu_near_mem *m)
+void slu_near_mem_forget_sets(struct slu_near_mem *m)
 {
-    near_twins_release(&m->twins, &m->budget);
+    near_sets_release(&m->sets, &m->budget);
     near_pool_release(&m->drop, &m->budget);
 }
 

@@ -48,14 +48,14 @@ enum slu_near_answer { SLU_NEAR_KEPT, SLU_NEAR_DROPPED, SLU_NEAR_FULL };
 
 struct slu_near_verdict {
     enum slu_near_answer answer;
-    bool twin;
+    bool equal;
     /* If dropped, and with details: */
     struct slu_origin witness;
     uint64_t inter, uni;
 };
 
 struct slu_near_mem_stats {
-    uint64_t twins;            /* documents dropped for an equal set */
+    uint64_t equal_sets;       /* documents dropped for an equal set */
     uint64_t candidates;       /* pairs with a kept document, each once */
     uint64_t verified;         /* candidates that were similar enough */
     uint64_t refused;          /* candidates that were not similar enough */
@@ -70,8 +70,8 @@ void slu_near_mem_free(struct slu_near_mem *m);
 
 /* Prefetches the memory that the decision reads first. */
 void slu_near_mem_prefetch(const struct slu_near_mem *m, const struct slu_near_item *d);
-/* Decides d. After FULL was returned once, only twins of earlier documents can still be
- * decided. */
+/* Decides d. After FULL was returned once, only documents with the set of an earlier
+ * one can still be decided. */
 SLU_MUST_USE int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
                                   struct slu_near_verdict *v, struct slu_err *err);
 const struct slu_near_mem_stats *slu_near_mem_stats(const struct slu_near_mem *m);
@@ -91,7 +91,8 @@ struct slu_near_mem_sink {
     void *ctx;
 };
 /* Passes all data to the sink, and frees it. Afterwards slu_near_mem_put still decides
- * twins, and returns FULL for all others; slu_near_mem_kept still works. */
+ * documents with a known set, and returns FULL for others; slu_near_mem_kept still
+ * works. */
 SLU_MUST_USE int slu_near_mem_hand_over(struct slu_near_mem *m,
                                         const struct slu_near_mem_sink *sink,
                                         struct slu_err *err);
@@ -100,10 +101,10 @@ SLU_MUST_USE int slu_near_mem_hand_over(struct slu_near_mem *m,
 uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m);
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
                        struct slu_origin *origin);
-/* Bytes that remain after slu_near_mem_forget_twins. */
+/* Bytes that remain after slu_near_mem_forget_sets. */
 uint64_t slu_near_mem_left(const struct slu_near_mem *m);
-/* Frees the data that decides twins. */
-void slu_near_mem_forget_twins(struct slu_near_mem *m);
+/* Frees the data that decides equal sets. */
+void slu_near_mem_forget_sets(struct slu_near_mem *m);
 
 SLU_END_DECLS
 

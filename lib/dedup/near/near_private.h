@@ -18,7 +18,7 @@ enum {
     NEAR_BAND,  /* key, tag, with `prio` rank, band << 48 | ordinal */
     NEAR_WHERE, /* source, document, offset, by ordinal */
     NEAR_PAIR,  /* d, k: a candidate pair; equal: d came after the first of a group */
-    NEAR_TWIN,  /* first, twin */
+    NEAR_EQUAL, /* first, later document */
     NEAR_EDGE,  /* d, k, intersection, union; with `prio`, ranks before the ordinals */
     NEAR_COUNT, /* candidates, edges, capped documents */
     NEAR_DROP,  /* d, witness, intersection, union */
@@ -62,7 +62,7 @@ struct slu_near {
     uint64_t n_fixed;
 
     /* group */
-    struct slu_table *pair, *twin;
+    struct slu_table *pair, *equal;
     size_t most_member; /* members of a worker's group that are sorted in memory */
     uint64_t *k;        /* members of a group that can be a pair's k */
     size_t cap_k;
@@ -85,7 +85,7 @@ static inline unsigned slu_near_bits(uint64_t v)
     return 64 - (unsigned)__builtin_clzll(v | 1);
 }
 
-/* A document's tag in a band: equal for twins, different for others. */
+/* A document's tag in a band: equal for equal sets, different for others. */
 static inline uint64_t slu_near_tag(struct slu_u128 set_hash, uint64_t band)
 {
     return set_hash.lo + band * UINT64_C(0x9e3779b97f4a7c15);

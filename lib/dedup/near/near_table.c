@@ -126,17 +126,17 @@ int near_table_reserve(struct near_table *t, struct near_budget *b, bool *fits,
     return SLU_OK;
 }
 
-void near_twins_release(struct near_twins *t, struct near_budget *b)
+void near_sets_release(struct near_sets *t, struct near_budget *b)
 {
     near_unmap(b, t->hash, t->n_slot * sizeof *t->hash);
     near_unmap(b, t->value, t->n_slot * sizeof *t->value);
-    *t = (struct near_twins){0};
+    *t = (struct near_sets){0};
 }
 
-int near_twins_reserve(struct near_twins *t, struct near_budget *b, bool *fits,
-                       struct slu_err *err)
+int near_sets_reserve(struct near_sets *t, struct near_budget *b, bool *fits,
+                      struct slu_err *err)
 {
-    struct near_twins big = {.n = t->n};
+    struct near_sets big = {.n = t->n};
     void *p, *q = NULL;
 
     *fits = true;
@@ -156,11 +156,11 @@ int near_twins_reserve(struct near_twins *t, struct near_budget *b, bool *fits,
     for (size_t i = 0; i < t->n_slot; i++) {
         if (!(t->hash[i].lo | t->hash[i].hi))
             continue;
-        size_t k = near_twins_find(&big, t->hash[i]);
+        size_t k = near_sets_find(&big, t->hash[i]);
         big.hash[k] = t->hash[i];
         big.value[k] = t->value[i];
     }
-    near_twins_release(t, b);
+    near_sets_release(t, b);
     *t = big;
     return SLU_OK;
 }

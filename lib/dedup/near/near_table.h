@@ -93,19 +93,19 @@ static inline struct near_slot *near_table_find(const struct near_table *t,
     return &t->slot[i];
 }
 
-/* ---- twins: hash of a set -> a number ---- */
+/* ---- hash of a set -> a number ---- */
 
-struct near_twins {
+struct near_sets {
     struct slu_u128 *hash; /* {0, 0}: empty */
     uint32_t *value;
     size_t n_slot, n;
 };
 
-void near_twins_release(struct near_twins *t, struct near_budget *b);
-SLU_MUST_USE int near_twins_reserve(struct near_twins *t, struct near_budget *b,
-                                    bool *fits, struct slu_err *err);
+void near_sets_release(struct near_sets *t, struct near_budget *b);
+SLU_MUST_USE int near_sets_reserve(struct near_sets *t, struct near_budget *b,
+                                   bool *fits, struct slu_err *err);
 /* The slot of h, or the empty slot where h would go; h is not {0, 0}. */
-static inline size_t near_twins_find(const struct near_twins *t, struct slu_u128 h)
+static inline size_t near_sets_find(const struct near_sets *t, struct slu_u128 h)
 {
     size_t i = near_home(h.hi, t->n_slot);
 

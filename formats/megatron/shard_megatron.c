@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "formats/shards/shard_ids.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 
 enum { IDS, INDEX, N_FILE };
 enum { CODE_I32 = 4, CODE_U16 = 8, PIECE = 8192 /* elements written at once */ };
@@ -124,17 +124,17 @@ static int put_row(struct slu_out *out, uint64_t n, uint64_t step, unsigned byte
 
 /* Writes the lengths of n documents; or, id_bytes not 0, where each begins in the file
  * of ids. */
-static int put_documents(struct slu_out *out, struct slu_spool *lengths, uint64_t n,
+static int put_documents(struct slu_out *out, struct slu_bytelog *lengths, uint64_t n,
                          unsigned id_bytes, struct slu_err *err)
 {
     uint8_t piece[PIECE * 8];
     uint64_t at = 0;
-    int rc = slu_spool_rewind(lengths, SLU_SHARD_KEPT, err);
+    int rc = slu_bytelog_rewind(lengths, SLU_SHARD_KEPT, err);
 
     while (n && !rc) {
         const size_t k = n < PIECE ? (size_t)n : PIECE;
         const void *p = NULL;
-        rc = slu_spool_get(lengths, &p, 4 * k, err);
+        rc = slu_bytelog_get(lengths, &p, 4 * k, err);
         for (size_t i = 0; i < k && !rc && id_bytes; i++) {
             slu_put_le64(piece + 8 * i, at);
             at += (uint64_t)slu_le32((const uint8_t *)p + 4 * i) * id_bytes;

@@ -10,7 +10,7 @@
 
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 
 int slu_shard_too_large(const struct slu_shard_format *f,
                         const struct slu_shard_bucket *b, const char *what,
@@ -452,7 +452,7 @@ void slu_shards_free(struct slu_shards *s)
         free(b->done);
         free(b->noted);
         slu_shards_files_abort(b->files);
-        slu_spool_free(b->kept);
+        slu_bytelog_free(b->kept);
         for (unsigned k = 0; k < SLU_SHARD_FILES; k++)
             slu_buf_release(&b->unwritten[k]);
     }

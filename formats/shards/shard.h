@@ -40,7 +40,7 @@ SLU_BEGIN_DECLS
 #define SLU_SHARD_FILES 3 /* largest number of files in a shard */
 
 struct slu_shards_cfg;
-struct slu_spool;
+struct slu_bytelog;
 
 /* Of documents whose shards are built in memory: the bytes by which a document is
  * longer than its ids, so that a shard's size limits the memory of its rows; the
@@ -101,10 +101,10 @@ static inline struct slu_shard_most slu_shard_most(const struct slu_shard_bucket
 
 struct slu_shard {
     const struct slu_shard_bucket *bucket;
-    uint64_t number;        /* number in its bucket, from 0 */
-    uint64_t n_seq;         /* sequences so far; at the end of the shard, all */
-    uint64_t n_tok;         /* ids of these sequences */
-    struct slu_spool *kept; /* at the end of the shard: see kept_files */
+    uint64_t number;          /* number in its bucket, from 0 */
+    uint64_t n_seq;           /* sequences so far; at the end of the shard, all */
+    uint64_t n_tok;           /* ids of these sequences */
+    struct slu_bytelog *kept; /* at the end of the shard: see kept_files */
 };
 struct slu_shard_seq {
     const void *tok;           /* n_id ids of tok_bytes each, in native byte order */

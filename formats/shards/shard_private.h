@@ -65,7 +65,7 @@ struct slu_shards_bucket {
     struct slu_buf unwritten[SLU_SHARD_FILES]; /* bytes not yet written */
     uint64_t n_here;                           /* sequences in it so far */
     uint64_t n_tok_here;                       /* ids of these sequences */
-    struct slu_spool *kept;                    /* see kept_files; NULL: not begun */
+    struct slu_bytelog *kept;                  /* see kept_files; NULL: not begun */
     struct slu_sum here;                       /* sum of these sequences */
     struct slu_u128 content;
     /* … rows not yet written, with drop_last those of the whole shard; or all sequences

@@ -5,7 +5,7 @@
 
 #include "formats/shards/shard_private.h"
 #include "lib/base/pipe.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 
 enum {
     WRITE = 64 << 10, /* bytes of a file between two writes: they stay in the cache */
@@ -50,7 +50,7 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
         return rc;
     rc = slu_shards_files_open(s, b, at.number, &b->files, err);
     if (!rc && s->cfg.documents && f->kept_files)
-        rc = slu_spool_new(&b->kept, KEPT, s->cfg.tmpdir, err);
+        rc = slu_bytelog_new(&b->kept, KEPT, s->cfg.tmpdir, err);
     return rc || !f->begin ? rc : f->begin(s->state, &at, b->unwritten, err);
 }
 
@@ -76,7 +76,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     int rc = SLU_OK;
 
     if (b->kept)
-        rc = slu_spool_rewind(b->kept, SLU_SHARD_KEPT, err);
+        rc = slu_bytelog_rewind(b->kept, SLU_SHARD_KEPT, err);
     for (unsigned i = 0; b->files && i < slu_shards_n_file(s) && !rc; i++) {
         rc = drain(s, b, i, err);
         if (!rc && f->end)
@@ -84,7 +84,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     }
     if (rc)
         return rc;
-    slu_spool_free(b->kept);
+    slu_bytelog_free(b->kept);
     b->kept = NULL;
     it.files = b->files;
     b->files = NULL;
@@ -280,7 +280,7 @@ static int put_bytes(struct slu_shards *s, bucket *b, struct job *j, size_t i,
     for (unsigned k = 0; k < n_file && !rc && b->kept; k++)
         if (f->kept_files >> k & 1) {
             struct slu_buf *to = &b->unwritten[k];
-            rc = slu_spool_put(b->kept, to->data + had[k], to->len - had[k], err);
+            rc = slu_bytelog_put(b->kept, to->data + had[k], to->len - had[k], err);
             to->len = had[k];
         }
     return rc;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 #include "lib/stream/token_hash.h"
 
 #define STEP_TOK ((uint64_t)256 << 10) /* ids per read */
@@ -13,8 +13,8 @@ struct slu_long_doc {
     struct slu_long_doc_cfg cfg;
     struct slu_writer *w;
     struct slu_seg seg;
-    struct slu_spool *ids, *text; /* made at the first bytes to keep */
-    struct slu_token_hash *hash;  /* made at the first ids */
+    struct slu_bytelog *ids, *text; /* made at the first bytes to keep */
+    struct slu_token_hash *hash;    /* made at the first ids */
     uint64_t n_tok, n_byte;
     uint64_t spilled_byte; /* of earlier documents */
     struct slu_buf scratch;
@@ -32,16 +32,16 @@ int slu_long_doc_new(struct slu_long_doc **d, const struct slu_long_doc_cfg *cfg
 
 static uint64_t spilled(const struct slu_long_doc *d)
 {
-    return (d->ids ? slu_spool_spilled(d->ids) : 0) +
-           (d->text ? slu_spool_spilled(d->text) : 0) +
+    return (d->ids ? slu_bytelog_spilled(d->ids) : 0) +
+           (d->text ? slu_bytelog_spilled(d->text) : 0) +
            (d->hash ? slu_token_hash_spilled(d->hash) : 0);
 }
 
 static void clear(struct slu_long_doc *d)
 {
     d->spilled_byte += spilled(d);
-    slu_spool_free(d->ids);
-    slu_spool_free(d->text);
+    slu_bytelog_free(d->ids);
+    slu_bytelog_free(d->text);
     slu_token_hash_free(d->hash);
     slu_buf_release(&d->scratch);
     d->ids = d->text = NULL;
@@ -59,12 +59,12 @@ int slu_long_doc_begin(struct slu_long_doc *d, struct slu_writer *w,
     return SLU_OK;
 }
 
-static int put(struct slu_long_doc *d, struct slu_spool **s, const void *p, size_t n,
+static int put(struct slu_long_doc *d, struct slu_bytelog **s, const void *p, size_t n,
                struct slu_err *err)
 {
     uint64_t budget = d->cfg.budget_byte / (d->cfg.rejects ? 2 : 1);
-    int rc = *s ? SLU_OK : slu_spool_new(s, budget, d->cfg.tmpdir, err);
-    return rc ? rc : slu_spool_put(*s, p, n, err);
+    int rc = *s ? SLU_OK : slu_bytelog_new(s, budget, d->cfg.tmpdir, err);
+    return rc ? rc : slu_bytelog_put(*s, p, n, err);
 }
 
 int slu_long_doc_ids(struct slu_long_doc *d, const void *tok, uint64_t n_tok,
@@ -97,11 +97,11 @@ static int write_held(struct slu_long_doc *d, struct slu_err *err)
     size_t width = d->cfg.tok_bytes;
     int rc = slu_writer_begin(d->w, &d->seg, NULL, err);
     if (!rc)
-        rc = slu_spool_rewind(d->ids, (size_t)STEP_TOK * width, err);
+        rc = slu_bytelog_rewind(d->ids, (size_t)STEP_TOK * width, err);
     for (uint64_t left = d->n_tok; !rc && left;) {
         uint64_t n = left < STEP_TOK ? left : STEP_TOK;
         const void *tok;
-        rc = slu_spool_get(d->ids, &tok, (size_t)n * width, err);
+        rc = slu_bytelog_get(d->ids, &tok, (size_t)n * width, err);
         if (!rc)
             rc = slu_writer_part(d->w, tok, n, err);
         left -= n;
@@ -132,11 +132,11 @@ static int write_reject(struct slu_long_doc *d, const struct slu_rejected *r,
     struct slu_buf *b = &d->scratch;
     int rc = slu_reject_begin(b, r, err);
     if (!rc && d->text)
-        rc = slu_spool_rewind(d->text, STEP_BYTE, err);
+        rc = slu_bytelog_rewind(d->text, STEP_BYTE, err);
     for (uint64_t left = d->n_byte; !rc && left;) {
         size_t n = left < STEP_BYTE ? (size_t)left : STEP_BYTE;
         const void *p;
-        rc = slu_spool_get(d->text, &p, n, err);
+        rc = slu_bytelog_get(d->text, &p, n, err);
         if (!rc)
             rc = slu_reject_raw(b, p, n, err);
         if (!rc)

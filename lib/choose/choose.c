@@ -28,7 +28,7 @@ struct slu_choose {
     struct slu_choose_result result;
     struct slu_flow *flow; /* the current stage, and the table that it puts or reads */
     struct slu_table *table;
-    bool tape;        /* one process: sequences wait on the tape */
+    bool log;         /* one process: sequences wait in the log */
     uint64_t ordinal; /* of the next sequence */
     struct sums none; /* of sequences without a domain, or of all */
     struct sums *sum; /* by the domain's number */
@@ -303,11 +303,11 @@ static int rank_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err
         rc = slu_criteria_ask(x->criteria, b, q, &why, err);
         if (!rc && !why)
             rc = put_row(x, b, q, &m[i], err);
-        if (!rc && !why && x->tape)
-            rc = slu_flow_tape(x->flow, b, q, err);
-        if (!rc && why && x->tape)
+        if (!rc && !why && x->log)
+            rc = slu_flow_log(x->flow, b, q, err);
+        if (!rc && why && x->log)
             book(x, b, q, why);
-        x->ordinal += !x->tape || !why;
+        x->ordinal += !x->log || !why;
     }
     return rc;
 }
@@ -330,7 +330,7 @@ static int rank(void *ctx, struct slu_flow *f, struct slu_err *err)
 
     x->flow = f;
     x->table = slu_flow_out(f, ROW);
-    x->tape = slu_flow_here(f) && !x->cfg.again;
+    x->log = slu_flow_here(f) && !x->cfg.again;
     x->ordinal = 0;
     int rc = slu_flow_read(f, &ops, x, err);
     if (slu_flow_here(f))

@@ -19,7 +19,7 @@
  *           beyond the best, 8 bytes each
  *   filter  part I reads its stream again, and leaves out what fails or is beyond
  *
- * In one process an input that can be read twice is; other sequences wait on a tape.
+ * In one process an input that can be read twice is; other sequences wait in a log.
  * Domains are told apart by XXH3-64 of their names. All stages work within any budget.
  *
  * Thread safety: one thread at a time on a handle; the calls start threads of their own.

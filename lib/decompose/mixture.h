@@ -8,11 +8,11 @@
  * Counts are exact. Of a bucket's n sequences the k with the smallest keyed hash of
  * (seed, source, document, offset) are kept (DESIGN.md, Identity and order), equal
  * hashes in input order. k comes from slu_mixture_quota, which needs the n of all
- * buckets, so all sequences wait in input order (spool.h), with their hashes. The k-th
- * smallest hash of each bucket is found digit by digit (a radix selection: one pass
- * over the hashes per digit, in 2 MiB for any number of hashes). A second pass over the
- * sequences emits those at or below it, in input order. The result depends only on the
- * input, the seed and the mixture.
+ * buckets, so all sequences wait in input order (bytelog.h), with their hashes. The
+ * k-th smallest hash of each bucket is found digit by digit (a radix selection: one
+ * pass over the hashes per digit, in 2 MiB for any number of hashes). A second pass
+ * over the sequences emits those at or below it, in input order. The result depends
+ * only on the input, the seed and the mixture.
  *
  * Thread safety: one thread at a time on a handle; the rest are pure functions.
  */

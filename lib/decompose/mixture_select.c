@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 #include "lib/stream/seqrec.h"
 #include "mixture.h"
 
@@ -31,7 +31,7 @@ struct digits {
 struct slu_mixing {
     struct slu_mixing_cfg cfg;
     struct slu_seqrec rec;
-    struct slu_spool *data, *keys;
+    struct slu_bytelog *data, *keys;
     size_t max_rec;
     uint64_t n_key[SLU_MAX_BUCKETS];
     uint64_t *cell; /* SLU_MAX_BUCKETS x CELLS: counts of hashes by the current digit */
@@ -56,9 +56,9 @@ int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
     x->cell = calloc(1, cells);
     int rc = x->cell ? SLU_OK : slu_fail_nomem(err, cells);
     if (!rc) /* a key takes 8 bytes, its sequence hundreds */
-        rc = slu_spool_new(&x->keys, cfg->budget_byte / 16, cfg->tmpdir, err);
+        rc = slu_bytelog_new(&x->keys, cfg->budget_byte / 16, cfg->tmpdir, err);
     if (!rc)
-        rc = slu_spool_new(&x->data, cfg->budget_byte / 16 * 15, cfg->tmpdir, err);
+        rc = slu_bytelog_new(&x->data, cfg->budget_byte / 16 * 15, cfg->tmpdir, err);
     if (!rc)
         return SLU_OK;
     slu_mixing_free(x);
@@ -87,11 +87,11 @@ static int add(struct slu_mixing *x, const struct slu_batch *b, const struct slu
         h.key = slu_draw(x->cfg.seed, s->source, s->document, s->offset, 1);
         h.key = h.key >> BUCKET_BITS << BUCKET_BITS | (unsigned)bucket;
         x->n_key[bucket]++;
-        rc = slu_spool_put(x->keys, &h.key, sizeof h.key, err);
+        rc = slu_bytelog_put(x->keys, &h.key, sizeof h.key, err);
     }
     return rc ? rc
-              : slu_spool_put_rec(x->data, &h, sizeof h, x->rec.piece,
-                                  SLU_SEQREC_PIECES, err);
+              : slu_bytelog_put_rec(x->data, &h, sizeof h, x->rec.piece,
+                                    SLU_SEQREC_PIECES, err);
 }
 
 int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b, struct slu_err *err)
@@ -110,8 +110,8 @@ static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
 {
     const void *p;
     memset(x->cell, 0, sizeof *x->cell * SLU_MAX_BUCKETS * CELLS);
-    int rc = slu_spool_rewind(x->keys, sizeof(uint64_t), err);
-    while (!rc && !(rc = slu_spool_get(x->keys, &p, sizeof(uint64_t), err))) {
+    int rc = slu_bytelog_rewind(x->keys, sizeof(uint64_t), err);
+    while (!rc && !(rc = slu_bytelog_get(x->keys, &p, sizeof(uint64_t), err))) {
         uint64_t key, hash;
         memcpy(&key, p, sizeof key);
         hash = key >> BUCKET_BITS;
@@ -162,7 +162,7 @@ int slu_mixing_plan(struct slu_mixing *x, const uint64_t *keep, struct slu_err *
         }
     }
     size_t most = x->max_rec + 7;
-    return slu_spool_rewind(
+    return slu_bytelog_rewind(
         x->data, most > sizeof(struct head) ? most : sizeof(struct head), err);
 }
 
@@ -202,11 +202,11 @@ int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
     while (out->n_tok < tok && out->n_seq < SLU_FRAME_SEQS) {
         struct head h;
         const void *p;
-        int rc = slu_spool_get(x->data, &p, sizeof h, err);
+        int rc = slu_bytelog_get(x->data, &p, sizeof h, err);
         if (rc)
             return rc == SLU_EOF && out->n_seq ? SLU_OK : rc;
         memcpy(&h, p, sizeof h);
-        rc = slu_spool_get_rest(x->data, &p, h.n_byte, err);
+        rc = slu_bytelog_get_rest(x->data, &p, h.n_byte, err);
         if (rc)
             return rc;
         rc = keep(x, &h) ? slu_seqrec_add(out, p, h.n_byte, err) : drop(x, &h, p, err);
@@ -223,7 +223,7 @@ const struct slu_count *slu_mixing_dropped(const struct slu_mixing *x)
 
 uint64_t slu_mixing_spilled(const struct slu_mixing *x)
 {
-    return slu_spool_spilled(x->data) + slu_spool_spilled(x->keys);
+    return slu_bytelog_spilled(x->data) + slu_bytelog_spilled(x->keys);
 }
 
 void slu_mixing_free(struct slu_mixing *x)
@@ -232,8 +232,8 @@ void slu_mixing_free(struct slu_mixing *x)
         return;
     slu_seqrec_release(&x->rec);
     slu_batch_release(&x->one);
-    slu_spool_free(x->data);
-    slu_spool_free(x->keys);
+    slu_bytelog_free(x->data);
+    slu_bytelog_free(x->keys);
     free(x->cell);
     free(x);
 }

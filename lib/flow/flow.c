@@ -403,9 +403,9 @@ static void release(struct slu_flow *f)
 {
     for (unsigned i = 0; f->table && i < f->cfg->spec->n_table; i++)
         close_table(f, i);
-    if (f->tape)
-        f->report->spilled_byte += slu_tape_spilled(f->tape);
-    slu_tape_free(f->tape);
+    if (f->log)
+        f->report->spilled_byte += slu_seqlog_spilled(f->log);
+    slu_seqlog_free(f->log);
     for (unsigned i = 0; f->from && i < f->cfg->spec->n_stage; i++) {
         struct slu_flow_from *from = &f->from[i];
         for (uint64_t k = 0; from->file && k < from->n; k++)

@@ -118,10 +118,10 @@ struct slu_flow_cfg { /* Borrowed until the call returns. */
      * SLU_STAGE_NAMES, h has only the fingerprint. */
     int (*begin)(void *ctx, const struct slu_header *h, struct slu_names *names,
                  struct slu_err *err);
-    /* One process: receives a note of the tape (slu_flow_note) at its position. */
+    /* One process: receives a note of the log (slu_flow_note) at its position. */
     int (*note)(void *ctx, const void *p, size_t n, struct slu_err *err);
     /* One process: opens the stream once more, for the stages after the first if there
-     * is no tape. NULL: these then read nothing. */
+     * is no log. NULL: these then read nothing. */
     int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
     void *again_ctx;
     uint64_t budget_byte; /* for tables and stages; batches in flight need more */
@@ -230,16 +230,16 @@ int slu_flow_damaged(const struct slu_flow *f, unsigned table, uint64_t part,
 /* Sets and returns SLU_E_MISMATCH: the stream is not the one that the first stage
  * read. */
 int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err);
-/* In one process: appends sequence q of b to a tape, which the stages after the first
- * read in place of the stream. The tape takes 1 MiB in addition to the flow's
+/* In one process: appends sequence q of b to a log, which the stages after the first
+ * read in place of the stream. The log takes 1 MiB in addition to the flow's
  * budget. */
-SLU_MUST_USE int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,
-                               const struct slu_seq *q, struct slu_err *err);
-/* As slu_flow_tape, for n bytes that cfg.note receives instead of a sequence. */
+SLU_MUST_USE int slu_flow_log(struct slu_flow *f, const struct slu_batch *b,
+                              const struct slu_seq *q, struct slu_err *err);
+/* As slu_flow_log, for n bytes that cfg.note receives instead of a sequence. */
 SLU_MUST_USE int slu_flow_note(struct slu_flow *f, const void *p, size_t n,
                                struct slu_err *err);
 /* Reads the whole stream of the part; in one process, a stage after the first reads the
- * tape, or the stream again. */
+ * log, or the stream again. */
 SLU_MUST_USE int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops,
                                void *ctx, struct slu_err *err);
 /* In one process: finishes the reading once more, after hashes that came late

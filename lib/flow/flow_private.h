@@ -6,7 +6,7 @@
 
 #include "lib/flow/flow.h"
 #include "lib/flow/table_private.h"
-#include "lib/flow/tape.h"
+#include "lib/flow/seqlog.h"
 #include "workfile_names.h"
 #include "workfile_stage.h"
 
@@ -56,7 +56,7 @@ struct slu_flow {
                                         want_of is set */
     const struct slu_stage *want_of; /* the stage whose file for this part states
                                         `want` */
-    struct slu_tape *tape;           /* sequences for later stages; NULL: none */
+    struct slu_seqlog *log;          /* sequences for later stages; NULL: none */
     struct slu_table **table;        /* the open tables, by number */
     struct slu_workfile_out *out;    /* the job's file while it is written */
     slu_table_cell **cell;           /* functions of slu_flow_cut, by table; NULL:

@@ -1,10 +1,10 @@
-/* flow_stream.c - reads the stream of a stage; in one process also the tape, which
+/* flow_stream.c - reads the stream of a stage; in one process also the log, which
  * later stages read in place of the stream. */
 #include <stdlib.h>
 
 #include "lib/flow/flow_private.h"
 
-/* State of a stage that reads the tape in place of the stream. */
+/* State of a stage that reads the log in place of the stream. */
 struct replay {
     const struct slu_flow_cfg *cfg;
     const struct slu_side_ops *ops;
@@ -26,12 +26,12 @@ static int replay_note(void *ctx, const void *p, size_t n, struct slu_err *err)
     return r->cfg->note(r->cfg->ctx, p, n, err);
 }
 
-static int read_tape(const struct slu_flow *f, const struct slu_side_ops *ops,
-                     void *ctx, struct slu_err *err)
+static int read_log(const struct slu_flow *f, const struct slu_side_ops *ops, void *ctx,
+                    struct slu_err *err)
 {
-    static const struct slu_tape_ops replay = {replay_batch, replay_note};
+    static const struct slu_seqlog_ops replay = {replay_batch, replay_note};
     struct replay r = {f->cfg, ops, ctx, calloc(1, ops->side_byte + 1)};
-    int rc = r.side ? slu_tape_read(f->tape, &replay, &r, err)
+    int rc = r.side ? slu_seqlog_read(f->log, &replay, &r, err)
                     : slu_fail_nomem(err, ops->side_byte);
 
     if (r.side && ops->release)
@@ -40,26 +40,26 @@ static int read_tape(const struct slu_flow *f, const struct slu_side_ops *ops,
     return rc;
 }
 
-static int new_tape(struct slu_flow *f, struct slu_err *err)
+static int new_log(struct slu_flow *f, struct slu_err *err)
 {
-    return f->tape ? SLU_OK
-                   : slu_tape_new(&f->tape, f->header.tok_bytes, f->header.masks, 0,
-                                  f->cfg->tmpdir, err);
+    return f->log ? SLU_OK
+                  : slu_seqlog_new(&f->log, f->header.tok_bytes, f->header.masks, 0,
+                                   f->cfg->tmpdir, err);
 }
 
-int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,
-                  const struct slu_seq *q, struct slu_err *err)
+int slu_flow_log(struct slu_flow *f, const struct slu_batch *b, const struct slu_seq *q,
+                 struct slu_err *err)
 {
-    int rc = new_tape(f, err);
+    int rc = new_log(f, err);
 
-    return rc ? rc : slu_tape_put(f->tape, b, q, err);
+    return rc ? rc : slu_seqlog_put(f->log, b, q, err);
 }
 
 int slu_flow_note(struct slu_flow *f, const void *p, size_t n, struct slu_err *err)
 {
-    int rc = new_tape(f, err);
+    int rc = new_log(f, err);
 
-    return rc ? rc : slu_tape_note(f->tape, p, n, err);
+    return rc ? rc : slu_seqlog_note(f->log, p, n, err);
 }
 
 /* Reads the stream once more, and checks that it is the same. */
@@ -89,7 +89,7 @@ int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops, void *ctx,
                   struct slu_err *err)
 {
     if (f->here && f->stage != f->cfg->spec->stage)
-        return f->tape         ? read_tape(f, ops, ctx, err)
+        return f->log          ? read_log(f, ops, ctx, err)
                : f->cfg->again ? read_again(f, ops, ctx, err)
                                : SLU_OK;
     int rc = slu_stream_run_side(f->cfg->reader, ops, ctx, f->cfg->n_threads,

@@ -6,7 +6,7 @@
 #include "lib/base/le.h"
 #include "lib/flow/cells_private.h"
 #include "lib/flow/table_private.h"
-#include "spool.h"
+#include "bytelog.h"
 
 #define COPY       (256 << 10) /* bytes written to a file at once */
 #define NO_SECTION UINT64_MAX  /* no row is held */
@@ -74,7 +74,7 @@ int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
     else if (spec->kind == SLU_ROWS && !cfg->unsorted)
         rc = slu_sorter_new(&(*t)->sorter, &sorting, err);
     else if (spec->kind != SLU_MEET && !cfg->out)
-        rc = slu_spool_new(&(*t)->spool, cfg->budget_byte, cfg->tmpdir, err);
+        rc = slu_bytelog_new(&(*t)->log, cfg->budget_byte, cfg->tmpdir, err);
     else if (spec->kind == SLU_MEET)
         rc = slu_table_new_cells(*t, cfg->budget_byte - groups_byte(*t), err);
     if (spec->kind == SLU_MEET)
@@ -95,7 +95,7 @@ void slu_table_free(struct slu_table *t)
     if (!t)
         return;
     slu_sorter_free(t->sorter);
-    slu_spool_free(t->spool);
+    slu_bytelog_free(t->log);
     slu_cells_free(t->cells);
     slu_store_free(t->store);
     slu_table_free_files(t);
@@ -116,7 +116,7 @@ bool slu_table_poured(const struct slu_table *t)
 uint64_t slu_table_spilled(const struct slu_table *t)
 {
     return t->sorter  ? slu_sorter_spilled(t->sorter)
-           : t->spool ? slu_spool_spilled(t->spool)
+           : t->log   ? slu_bytelog_spilled(t->log)
            : t->cells ? slu_cells_spilled(t->cells)
            : t->store ? slu_store_spilled(t->store)
                       : 0;
@@ -214,9 +214,9 @@ static int put_row(struct slu_table *t, const uint64_t *w, struct slu_err *err)
         const struct slu_u128 key = {row.key.lo, w[0] << t->shift};
         return slu_sorter_add(t->sorter, key, NULL, 0, err);
     }
-    return t->sorter  ? slu_table_add_row(t, &row, false, err)
-           : t->spool ? slu_spool_put(t->spool, w, 8 * (size_t)n, err)
-                      : slu_workfile_put(t->cfg.out, w, n, err);
+    return t->sorter ? slu_table_add_row(t, &row, false, err)
+           : t->log  ? slu_bytelog_put(t->log, w, 8 * (size_t)n, err)
+                     : slu_workfile_put(t->cfg.out, w, n, err);
 }
 
 int slu_table_put_rows(struct slu_table *t, const uint64_t *w, size_t n,
@@ -251,7 +251,7 @@ int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
     slu_put_le64(head, key.lo);
     slu_put_le64(head + 8, key.hi);
     slu_put_le64(head + 16, n);
-    return slu_spool_put_rec(t->spool, head, sizeof head, piece, n_piece, err);
+    return slu_bytelog_put_rec(t->log, head, sizeof head, piece, n_piece, err);
 }
 
 /* ---- reading in this process ---- */
@@ -276,13 +276,13 @@ int slu_table_begin(struct slu_table *t, struct slu_err *err)
     if (t->cells || t->store)
         return SLU_OK;
     return t->sorter ? slu_sorter_seal(t->sorter, err)
-                     : slu_spool_rewind(t->spool, t->longest, err);
+                     : slu_bytelog_rewind(t->log, t->longest, err);
 }
 
 static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err *err)
 {
     const unsigned n = t->spec->n_word;
-    int rc = slu_spool_get(t->spool, &row->p, n ? 8 * (size_t)n : SLU_ROW_HEAD, err);
+    int rc = slu_bytelog_get(t->log, &row->p, n ? 8 * (size_t)n : SLU_ROW_HEAD, err);
 
     if (rc)
         return rc;
@@ -292,7 +292,7 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
     if (n)
         return SLU_OK;
     row->key = (struct slu_u128){slu_le64(head), slu_le64(head + 8)};
-    return slu_spool_get_rest(t->spool, &row->p, row->n_byte, err);
+    return slu_bytelog_get_rest(t->log, &row->p, row->n_byte, err);
 }
 
 int slu_table_next(struct slu_table *t, struct slu_row *row, struct slu_err *err)
@@ -406,7 +406,7 @@ static int write_list(struct slu_table *t, struct slu_workfile_out *o, uint64_t 
                       uint64_t n_cell, struct slu_err *err)
 {
     uint64_t at = 0;
-    int rc = slu_spool_rewind(t->spool, COPY, err);
+    int rc = slu_bytelog_rewind(t->log, COPY, err);
 
     for (uint64_t c = 0; c < n_cell && !rc; c++) {
         uint64_t end = c < t->n_end ? t->end_byte[c] : t->n_byte;
@@ -414,7 +414,7 @@ static int write_list(struct slu_table *t, struct slu_workfile_out *o, uint64_t 
         while (!rc && at < end) {
             size_t some = end - at < COPY ? (size_t)(end - at) : COPY;
             const void *p;
-            rc = slu_spool_get(t->spool, &p, some, err);
+            rc = slu_bytelog_get(t->log, &p, some, err);
             if (!rc)
                 rc = t->spec->n_word ? slu_workfile_put(o, p, some / 8, err)
                                      : slu_workfile_put_raw(o, p, some, err);
@@ -451,9 +451,9 @@ int slu_table_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
 {
     if (t->spec->kind == SLU_STORE)
         return slu_store_write(t, o, first, err);
-    /* Without a spool the rows are already in the file. */
+    /* Without a log the rows are already in the file. */
     if (t->spec->kind == SLU_LIST)
-        return t->spool ? write_list(t, o, first, n_cell, err) : SLU_OK;
+        return t->log ? write_list(t, o, first, n_cell, err) : SLU_OK;
     if (t->spec->kind == SLU_MEET)
         return write_cells(t, o, first, n_cell, err);
     return write_rows(t, o, first, n_cell, cell, ctx, err);

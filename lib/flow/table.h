@@ -14,12 +14,12 @@
  * rows with equal keys must be prefix-free, as all bytes that can be parsed are: no
  * row's bytes may begin with all bytes of another row.
  *
- * In one process ROWS use sorter.h, MEET cells.h, LIST spool.h, and STORE two temporary
- * files. With files (workfile.h) a writer of ROWS sorts within its share and writes
- * cell after cell. A reader merges its cells of all files; if these are more files than
- * it may open, or if their buffers would exceed its share, it pours the rows into a
- * sorter. A writer of MEET divides rows by ranges, and a reader pours one range of all
- * files into cells.
+ * In one process ROWS use sorter.h, MEET cells.h, LIST bytelog.h, and STORE two
+ * temporary files. With files (workfile.h) a writer of ROWS sorts within its share and
+ * writes cell after cell. A reader merges its cells of all files; if these are more
+ * files than it may open, or if their buffers would exceed its share, it pours the rows
+ * into a sorter. A writer of MEET divides rows by ranges, and a reader pours one range
+ * of all files into cells.
  *
  * Ordinals: a part numbers its sequences, or the units of slu_flow_span, from 0. If
  * ROWS are divided by parts, word 0 is an ordinal of all parts when it is put, and

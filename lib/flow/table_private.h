@@ -70,7 +70,7 @@ void slu_table_free(struct slu_table *t);
 /* An ordinal of a part is below this. */
 #define SLU_LOCAL (UINT64_C(1) << 48)
 
-/* The head of a row of bytes in files and spools: the key (low, high) and the number of
+/* The head of a row of bytes in files and logs: the key (low, high) and the number of
  * bytes. */
 enum { SLU_ROW_HEAD = 24 };
 
@@ -87,7 +87,7 @@ struct slu_table {
     struct slu_table_cfg cfg;
     bool files;                /* a table over files */
     struct slu_sorter *sorter; /* ROWS, except for files that are merged */
-    struct slu_spool *spool;   /* LIST in this process */
+    struct slu_bytelog *log;   /* LIST in this process */
     struct slu_cells *cells;   /* MEET */
     struct slu_store *store;   /* STORE */
     unsigned shift;            /* shifts word 0 to spread its ordinals over a key */

@@ -26,7 +26,7 @@
  *
  * A mix (mix.h) takes sequences by source, some several times, in periods that follow
  * one another in the stream, or in each bucket. It also needs all sequences first: an
- * input that can be read twice is, sequences of others wait in a spool.
+ * input that can be read twice is, sequences of others wait in a log.
  *
  * Thread safety: one thread at a time on a handle, besides slu_permute_read's own
  * threads.

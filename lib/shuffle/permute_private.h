@@ -5,7 +5,7 @@
 #define SLU_PERMUTE_PRIVATE_H
 
 #include "lib/flow/sorter.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 #include "lib/stream/seqrec.h"
 #include "permute.h"
 #include "select.h"
@@ -35,7 +35,7 @@ struct slu_permute {
     struct slu_mixer *mixer;
     struct slu_cut *band_end; /* n_band ends; of other orders in parts one, `fits` */
     struct slu_cut fits;      /* the end by max_tokens */
-    struct slu_spool *wait;   /* sequences of an input that cannot be read again */
+    struct slu_bytelog *wait; /* sequences of an input that cannot be read again */
     /* of all waiting records; of the largest; of files */
     uint64_t wait_byte, max_rec, waited_byte;
     struct slu_count *period; /* max(n_bucket, 1) x periods */

@@ -2,7 +2,7 @@
  *
  * Pass 1 counts, and notes 24 bytes of each sequence. From these follow how often and
  * when each sequence is taken, and pass 2 puts it into the sorter that often. Sequences
- * of an input that cannot be read twice wait in a spool in between.
+ * of an input that cannot be read twice wait in a log in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ int slu_permute_wait_new(struct slu_permute *p, struct slu_err *err)
 void slu_permute_wait_release(struct slu_permute *p)
 {
     slu_mixer_free(p->mixer);
-    slu_spool_free(p->wait);
+    slu_bytelog_free(p->wait);
     free(p->period);
     free(p->band_end);
 }
@@ -58,11 +58,12 @@ void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
 
 /* ---- pass 1 ---- */
 
-static int spool(struct slu_permute *p, const struct slu_batch *b,
-                 const struct slu_seq *q, struct slu_err *err)
+static int log_sequence(struct slu_permute *p, const struct slu_batch *b,
+                        const struct slu_seq *q, struct slu_err *err)
 {
-    int rc = p->wait ? SLU_OK
-                     : slu_spool_new(&p->wait, p->cfg.budget_byte / 2, p->tmpdir, err);
+    int rc = p->wait
+                 ? SLU_OK
+                 : slu_bytelog_new(&p->wait, p->cfg.budget_byte / 2, p->tmpdir, err);
     if (!rc)
         rc = slu_seqrec_pack(&p->rec, b, q, err);
     if (rc)
@@ -70,8 +71,8 @@ static int spool(struct slu_permute *p, const struct slu_batch *b,
     struct head h = {slu_seqrec_size(&p->rec), b->input, 0};
     p->max_rec = h.n_byte > p->max_rec ? h.n_byte : p->max_rec;
     p->wait_byte += sizeof h + h.n_byte + (-h.n_byte & 7);
-    return slu_spool_put_rec(p->wait, &h, sizeof h, p->rec.piece, SLU_SEQREC_PIECES,
-                             err);
+    return slu_bytelog_put_rec(p->wait, &h, sizeof h, p->rec.piece, SLU_SEQREC_PIECES,
+                               err);
 }
 
 int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
@@ -84,7 +85,7 @@ int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
         return p->row(p->row_ctx, (unsigned)m->source, m->line, n, err);
     int rc = p->mixer ? slu_mixer_add(p->mixer, (unsigned)m->source, m->line, n, err)
                       : slu_select_add(p->select, m->line, 0, n.tokens, err);
-    return rc || p->cfg.again ? rc : spool(p, b, q, err);
+    return rc || p->cfg.again ? rc : log_sequence(p, b, q, err);
 }
 
 /* ---- pass 2 ---- */
@@ -150,7 +151,7 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
     return rc;
 }
 
-/* Pass 2 over the spool, in batches of one input each. */
+/* Pass 2 over the log, in batches of one input each. */
 struct second {
     struct slu_permute *p;
     const struct slu_side_ops *ops;
@@ -173,7 +174,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     slu_batch_clear(b);
     while (slu_batch_weight(b) < JOB_TOK && b->n_seq < SLU_FRAME_SEQS) {
         if (!t->have_next)
-            rc = slu_spool_get(t->p->wait, &r, sizeof t->next, err);
+            rc = slu_bytelog_get(t->p->wait, &r, sizeof t->next, err);
         if (rc)
             return rc == SLU_EOF && b->n_seq ? SLU_OK : rc;
         if (!t->have_next)
@@ -184,7 +185,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
         b->input = t->next.input;
         if (t->next.n_byte > SLU_PIPE_SLOT_BYTE)
             slu_pipe_take(t->pipe, t->next.n_byte, 0);
-        rc = slu_spool_get_rest(t->p->wait, &r, t->next.n_byte, err);
+        rc = slu_bytelog_get_rest(t->p->wait, &r, t->next.n_byte, err);
         if (!rc)
             rc = slu_seqrec_add(b, r, t->next.n_byte, err);
         if (rc)
@@ -210,8 +211,8 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     return rc;
 }
 
-static int from_spool(struct slu_permute *p, const struct slu_side_ops *ops,
-                      unsigned n_slots, struct slu_err *err)
+static int from_log(struct slu_permute *p, const struct slu_side_ops *ops,
+                    unsigned n_slots, struct slu_err *err)
 {
     static const struct slu_pipe_ops pipe = {produce, work, emit};
     struct second t = {.p = p, .ops = ops};
@@ -236,7 +237,7 @@ static int from_spool(struct slu_permute *p, const struct slu_side_ops *ops,
     }
     free(s);
     free(job);
-    slu_spool_free(p->wait);
+    slu_bytelog_free(p->wait);
     p->wait = NULL;
     return rc;
 }
@@ -259,18 +260,18 @@ static int from_input(struct slu_permute *p, const struct slu_side_ops *ops,
     return rc;
 }
 
-/* Opens the sorter with the memory that the spool leaves. */
+/* Opens the sorter with the memory that the log leaves. */
 static int open_sorter(struct slu_permute *p, struct slu_err *err)
 {
     uint64_t kept = 0;
     if (p->wait) {
         size_t most =
             p->max_rec + 7 > sizeof(struct head) ? p->max_rec + 7 : sizeof(struct head);
-        int rc = slu_spool_rewind(p->wait, most, err);
+        int rc = slu_bytelog_rewind(p->wait, most, err);
         if (rc)
             return rc;
-        kept = slu_spool_spilled(p->wait) ? (1 << 20) + 2 * most : p->wait_byte;
-        p->waited_byte += slu_spool_spilled(p->wait);
+        kept = slu_bytelog_spilled(p->wait) ? (1 << 20) + 2 * most : p->wait_byte;
+        p->waited_byte += slu_bytelog_spilled(p->wait);
     }
     uint64_t least = p->cfg.budget_byte / 4, left = p->cfg.budget_byte - kept;
     struct slu_sorter_cfg s = {kept > p->cfg.budget_byte - least ? least : left,
@@ -328,7 +329,7 @@ int slu_permute_again(struct slu_permute *p, const struct slu_side_ops *ops,
     if (!rc && p->cfg.again)
         rc = from_input(p, ops, n_slots, total, err);
     else if (!rc && p->wait)
-        rc = from_spool(p, ops, n_slots, err);
+        rc = from_log(p, ops, n_slots, err);
     return rc;
 }
 

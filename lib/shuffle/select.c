@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/le.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 
 typedef unsigned __int128 u128;
 
@@ -26,7 +26,7 @@ struct search {
 };
 
 struct slu_select {
-    struct slu_spool *rows;
+    struct slu_bytelog *rows;
     uint64_t budget_byte, spilled;
     char *tmpdir;
 };
@@ -40,7 +40,7 @@ int slu_select_new(struct slu_select **out, uint64_t budget_byte, const char *tm
         return slu_fail_nomem(err, sizeof *s);
     s->budget_byte = budget_byte;
     s->tmpdir = strdup(tmpdir);
-    int rc = s->tmpdir ? slu_spool_new(&s->rows, budget_byte, tmpdir, err)
+    int rc = s->tmpdir ? slu_bytelog_new(&s->rows, budget_byte, tmpdir, err)
                        : slu_fail_nomem(err, 1);
     if (rc) {
         slu_select_free(s);
@@ -53,7 +53,7 @@ int slu_select_add(struct slu_select *s, struct slu_u128 key, unsigned group,
                    uint64_t n_tok, struct slu_err *err)
 {
     struct row r = {key, (uint64_t)group << TOK_BITS | n_tok};
-    return slu_spool_put(s->rows, &r, sizeof r, err);
+    return slu_bytelog_put(s->rows, &r, sizeof r, err);
 }
 
 struct slu_u128 slu_select_turn(struct slu_u128 key, uint64_t round)
@@ -110,21 +110,21 @@ static bool count_row(struct pass *p, const struct row *r)
 static int count(struct slu_select *s, struct pass *p, unsigned n_cut,
                  struct slu_err *err)
 {
-    struct slu_spool *left = NULL;
+    struct slu_bytelog *left = NULL;
     const void *r;
     memset(p->cell, 0, sizeof *p->cell * n_cut << p->bits);
-    int rc = slu_spool_rewind(s->rows, sizeof(struct row), err);
+    int rc = slu_bytelog_rewind(s->rows, sizeof(struct row), err);
     if (!rc)
-        rc = slu_spool_new(&left, s->budget_byte / 8, s->tmpdir, err);
-    while (!rc && !(rc = slu_spool_get(s->rows, &r, sizeof(struct row), err)))
+        rc = slu_bytelog_new(&left, s->budget_byte / 8, s->tmpdir, err);
+    while (!rc && !(rc = slu_bytelog_get(s->rows, &r, sizeof(struct row), err)))
         if (count_row(p, r))
-            rc = slu_spool_put(left, r, sizeof(struct row), err);
+            rc = slu_bytelog_put(left, r, sizeof(struct row), err);
     if (rc != SLU_EOF) {
-        slu_spool_free(left);
+        slu_bytelog_free(left);
         return rc;
     }
-    s->spilled += slu_spool_spilled(s->rows);
-    slu_spool_free(s->rows);
+    s->spilled += slu_bytelog_spilled(s->rows);
+    slu_bytelog_free(s->rows);
     s->rows = left;
     return SLU_OK;
 }
@@ -190,14 +190,14 @@ int slu_select_cut(struct slu_select *s, struct slu_cut *cut, unsigned n,
 
 uint64_t slu_select_spilled(const struct slu_select *s)
 {
-    return s->spilled + slu_spool_spilled(s->rows);
+    return s->spilled + slu_bytelog_spilled(s->rows);
 }
 
 void slu_select_free(struct slu_select *s)
 {
     if (!s)
         return;
-    slu_spool_free(s->rows);
+    slu_bytelog_free(s->rows);
     free(s->tmpdir);
     free(s);
 }

@@ -6,7 +6,7 @@
  * key as many as fit in the rest. The search goes digit by digit (a radix selection
  * with weights): the sums of tokens by the keys' leading bits tell the cell that holds
  * the cut, and only rows of that cell are read again. So a billion rows take two passes
- * over 24 bytes each, in a spool (spool.h), and a few MiB.
+ * over 24 bytes each, in a log (bytelog.h), and a few MiB.
  *
  * A group may be taken in several rounds, each in another order: the key in round r > 0
  * is a hash of the key and r.

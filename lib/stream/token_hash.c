@@ -5,7 +5,7 @@
 
 #include "lib/base/le.h"
 #include "lib/base/xxh3.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 
 /* Constants of XXH3. */
 #define STRIPE   64
@@ -24,7 +24,7 @@ static const uint64_t first_acc[8] = {
 struct slu_token_hash {
     uint64_t acc[8]; /* the first two: what this block adds */
     uint64_t sum[2 * N_BLOCK];
-    struct slu_spool *sums; /* of the first two accumulators, two words per block */
+    struct slu_bytelog *sums; /* of the first two accumulators, two words per block */
     uint64_t n_tok, n_block;
     size_t n_byte; /* in buf, with its first stripe */
     uint8_t secret[SECRET];
@@ -37,7 +37,7 @@ int slu_token_hash_new(struct slu_token_hash **out, uint64_t budget_byte,
                        const char *tmpdir, struct slu_err *err)
 {
     struct slu_token_hash *h = *out = calloc(1, sizeof *h);
-    int rc = h ? slu_spool_new(&h->sums, budget_byte, tmpdir, err)
+    int rc = h ? slu_bytelog_new(&h->sums, budget_byte, tmpdir, err)
                : slu_fail_nomem(err, sizeof *h);
     if (rc) {
         free(h);
@@ -84,7 +84,7 @@ static int add_blocks(struct slu_token_hash *h, size_t n, struct slu_err *err)
             h->acc[i] = scramble(h, h->acc[i], i);
     }
     h->n_block += n;
-    return slu_spool_put(h->sums, h->sum, 2 * n * sizeof *h->sum, err);
+    return slu_bytelog_put(h->sums, h->sum, 2 * n * sizeof *h->sum, err);
 }
 
 int slu_token_hash_add(struct slu_token_hash *h, const void *tok, size_t n_tok,
@@ -116,14 +116,14 @@ static int replay(struct slu_token_hash *h, struct slu_err *err)
 {
     const uint64_t none = slu_le64(h->secret), key = h->n_tok ^ none;
     uint64_t a = first_acc[0], b = first_acc[1];
-    int rc = slu_spool_rewind(h->sums, sizeof h->sum, err);
+    int rc = slu_bytelog_rewind(h->sums, sizeof h->sum, err);
 
     a += (key & UINT32_MAX) * (key >> 32) - (none & UINT32_MAX) * (none >> 32);
     b += h->n_tok;
     for (uint64_t left = h->n_block; left && !rc;) {
         const size_t n = left < N_BLOCK ? (size_t)left : N_BLOCK;
         const void *p;
-        rc = slu_spool_get(h->sums, &p, 2 * n * sizeof *h->sum, err);
+        rc = slu_bytelog_get(h->sums, &p, 2 * n * sizeof *h->sum, err);
         for (size_t i = 0; i < n && !rc; i++) {
             a = scramble(h, a + ((const uint64_t *)p)[2 * i], 0);
             b = scramble(h, b + ((const uint64_t *)p)[2 * i + 1], 1);
@@ -177,12 +177,12 @@ int slu_token_hash_end(struct slu_token_hash *h, struct slu_u128 *hash,
 
 uint64_t slu_token_hash_spilled(const struct slu_token_hash *h)
 {
-    return slu_spool_spilled(h->sums);
+    return slu_bytelog_spilled(h->sums);
 }
 
 void slu_token_hash_free(struct slu_token_hash *h)
 {
     if (h)
-        slu_spool_free(h->sums);
+        slu_bytelog_free(h->sums);
     free(h);
 }

@@ -5,7 +5,7 @@
  * XXH3 has eight accumulators. Those 8 bytes reach only the first two of them, by
  * additions. Each block of 1 KiB adds to an accumulator a value that depends on the
  * data alone, then scrambles it by itself. So the other six accumulators are computed
- * as the ids come. For the first two, the values that blocks add wait in a spool, 16
+ * as the ids come. For the first two, the values that blocks add wait in a log, 16
  * bytes per KiB, and are added when the number is known.
  *
  * Thread safety: one thread at a time on a handle.
@@ -17,7 +17,7 @@
 
 struct slu_token_hash;
 
-/* Makes a handle. budget_byte and tmpdir are those of the spool (lib/flow/spool.h).
+/* Makes a handle. budget_byte and tmpdir are those of the log (lib/flow/bytelog.h).
  * Caller frees with slu_token_hash_free. */
 SLU_MUST_USE int slu_token_hash_new(struct slu_token_hash **h, uint64_t budget_byte,
                                     const char *tmpdir, struct slu_err *err);

@@ -1,5 +1,5 @@
 /* test_seqrec.c - records of sequences: numbers of every size, written and read; memcmp
- * gives the order of segment lists; every truncation is refused; tapes of records. */
+ * gives the order of segment lists; every truncation is refused; logs of records. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/flow/tape.h"
+#include "lib/flow/seqlog.h"
 #include "lib/stream/seqrec.h"
 
 static const uint64_t some[] = {0,
@@ -152,14 +152,14 @@ static void test_order(void **state)
     slu_buf_release(&y);
 }
 
-/* ---- tapes ---- */
+/* ---- logs ---- */
 
 enum { MOST_ITEM = 50000 };
 struct item {
     bool note;
     uint64_t n; /* tokens, or bytes */
 };
-struct taped {
+struct logged {
     struct item item[MOST_ITEM];
     size_t n, at;
 };
@@ -176,7 +176,7 @@ static const uint8_t *bytes_of(uint64_t i)
 
 static int on_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
-    struct taped *t = ctx;
+    struct logged *t = ctx;
 
     (void)err;
     assert_true(b->n_seq > 0);
@@ -194,7 +194,7 @@ static int on_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
 static int on_note(void *ctx, const void *p, size_t n, struct slu_err *err)
 {
-    struct taped *t = ctx;
+    struct logged *t = ctx;
     const struct item *x = &t->item[t->at];
 
     (void)err;
@@ -211,49 +211,50 @@ static int refuse(void *ctx, struct slu_batch *b, struct slu_err *err)
 }
 
 /* n items: every `often`th is a note. */
-static void one_tape(size_t n, size_t often, bool spills)
+static void one_log(size_t n, size_t often, bool spills)
 {
-    static const struct slu_tape_ops ops = {on_emit, on_note}, none = {refuse, on_note};
-    static struct taped t;
+    static const struct slu_seqlog_ops ops = {on_emit, on_note},
+                                       none = {refuse, on_note};
+    static struct logged t;
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_tape *tape;
+    struct slu_seqlog *log;
     struct slu_batch b;
 
     t.n = n;
     slu_batch_init(&b, 2);
-    assert_int_equal(slu_tape_new(&tape, 2, false, 1 << 20, ".", &err), SLU_OK);
+    assert_int_equal(slu_seqlog_new(&log, 2, false, 1 << 20, ".", &err), SLU_OK);
     for (size_t i = 0; i < n; i++) {
         struct item *x = &t.item[i];
         *x = (struct item){i % often == 1, i * i % 31};
         if (x->note) {
-            assert_int_equal(slu_tape_note(tape, bytes_of(i), x->n, &err), SLU_OK);
+            assert_int_equal(slu_seqlog_note(log, bytes_of(i), x->n, &err), SLU_OK);
             continue;
         }
         x->n = i % 1000 == 7 ? 3000 : x->n + 1;
         const struct slu_seg seg = {1, i, 0, x->n, SLU_NO_DOMAIN, 0, 0, {0}};
         slu_batch_clear(&b);
         assert_int_equal(slu_batch_add(&b, bytes_of(i), x->n, &seg, 1, NULL, &err), 0);
-        assert_int_equal(slu_tape_put(tape, &b, b.seq, &err), SLU_OK);
+        assert_int_equal(slu_seqlog_put(log, &b, b.seq, &err), SLU_OK);
     }
     for (unsigned k = 0; k < 2; k++) {
         t.at = 0;
-        assert_int_equal(slu_tape_read(tape, &ops, &t, &err), SLU_OK);
+        assert_int_equal(slu_seqlog_read(log, &ops, &t, &err), SLU_OK);
         assert_int_equal(t.at, n);
-        assert_int_equal(slu_tape_read(tape, &none, &t, &err), n ? SLU_E_LIMIT : 0);
+        assert_int_equal(slu_seqlog_read(log, &none, &t, &err), n ? SLU_E_LIMIT : 0);
     }
-    assert_int_equal(slu_tape_spilled(tape) > 0, spills);
-    slu_tape_free(tape);
+    assert_int_equal(slu_seqlog_spilled(log) > 0, spills);
+    slu_seqlog_free(log);
     slu_batch_release(&b);
 }
 
-static void test_tape(void **state)
+static void test_seqlog(void **state)
 {
     (void)state;
-    one_tape(0, 3, false);
-    one_tape(1, 3, false);
-    one_tape(500, 3, false);
-    one_tape(MOST_ITEM, MOST_ITEM + 1, true);
-    one_tape(MOST_ITEM, 3, true);
+    one_log(0, 3, false);
+    one_log(1, 3, false);
+    one_log(500, 3, false);
+    one_log(MOST_ITEM, MOST_ITEM + 1, true);
+    one_log(MOST_ITEM, 3, true);
 }
 
 int main(void)
@@ -261,7 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_tape),
+        cmocka_unit_test(test_seqlog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "lib/dedup/leave_out.h"
 
-enum { TAPE_BYTE = 1 << 20 };
+enum { LOG_BYTE = 1 << 20 };
 enum { HASH, DROP, TABLES };
 /* Words of a row of HASH; if pairs are wanted, its origin follows. A row of DROP has a
  * sequence's number, and then the origin of the one that is kept. */
@@ -106,7 +106,7 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
             /* The pair that just fitted waits as well, because an earlier one waits. */
             x->noting = true;
             x->result.waited++;
-            rc = slu_flow_tape(x->flow, b, &q, err);
+            rc = slu_flow_log(x->flow, b, &q, err);
             if (!rc)
                 rc = decide_later(x, hash[i], &origin, err);
         } else if (!rc) {
@@ -331,13 +331,13 @@ int slu_exact_run(struct slu_exact *x, struct slu_reader *r, unsigned n_slots,
                   struct slu_sum *total, struct slu_err *err)
 {
     const uint64_t budget = x->cfg.budget_byte,
-                   tape = budget / 16 < TAPE_BYTE ? budget / 16 : TAPE_BYTE;
+                   log = budget / 16 < LOG_BYTE ? budget / 16 : LOG_BYTE;
     const struct slu_flow_cfg cfg = {.spec = slu_exact_spec(x->cfg.pair),
                                      .reader = r,
                                      .ctx = x,
                                      .begin = slu_exact_begin,
                                      .note = tell_note,
-                                     .budget_byte = budget - tape,
+                                     .budget_byte = budget - log,
                                      .tmpdir = x->cfg.tmpdir,
                                      .n_threads = x->cfg.n_threads,
                                      .n_slots = n_slots};

@@ -36,7 +36,7 @@ struct slu_exact {
     struct slu_seen seen;
     bool noting;      /* pairs wait, because an earlier one waits */
     uint64_t n_fixed; /* smaller ordinals belong to an index; the others are on the
-                         tape */
+                         log */
 };
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs);

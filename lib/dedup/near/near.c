@@ -7,7 +7,7 @@
 
 enum {
     AHEAD = 4,          /* documents whose memory is prefetched before their turn */
-    WAIT_BYTE = 2 << 20 /* for tape and positions, once memory is full */
+    WAIT_BYTE = 2 << 20 /* for log and positions, once memory is full */
 };
 
 struct near_scratch {
@@ -349,7 +349,7 @@ static int decide(struct slu_near *x, const struct slu_batch *b,
         return SLU_OK;
     if (!x->result.waited++)
         x->n_fixed = x->ordinal;
-    rc = slu_flow_tape(x->flow, b, q, err);
+    rc = slu_flow_log(x->flow, b, q, err);
     uint64_t prio = x->cfg.prio ? x->cfg.prio(x->cfg.ctx, b, q) : 0;
     return rc ? rc : decide_later(x, d, slu_near_rank(false, prio), err);
 }

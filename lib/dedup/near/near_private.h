@@ -58,7 +58,7 @@ struct slu_near {
     uint64_t n_come;    /* documents read, with those of an index */
     uint64_t n_stored;  /* hand-over: ordinals whose sets were passed on */
     /* Documents with smaller ordinals are certainly kept; in one process, the others
-     * are on the tape. */
+     * are in the log. */
     uint64_t n_fixed;
 
     /* group */

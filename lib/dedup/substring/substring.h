@@ -20,7 +20,7 @@
  * The steps, for n = 50 (figures in tests/bench/NOTES-dedup.md):
  * 1. substring_scan: each window belongs to a block, by its anchor; there is about one
  *    block for 18 ids. Each block has a record of 24 bytes: (anchor, span, place). The
- *    ids wait on a tape.
+ *    ids wait in a log.
  * 2. substring_match: records are grouped by anchor. Equal windows have equal anchors at
  *    the same offset, so all windows that equal one of a block are in blocks of its
  *    group; a block that is alone has no repeated window. Blocks with equal spans have
@@ -28,9 +28,9 @@
  *    spans, the first block of each span is asked about, and so are the blocks that
  *    overlap it. No repeat is missed: the first occurrence of a window is in the first
  *    block with its span, or in a block that overlaps that one.
- * 3. The tape is read, and each window of the blocks asked about is hashed. Records
+ * 3. The log is read, and each window of the blocks asked about is hashed. Records
  *    (window, place) are grouped as in step 2; all but the first of a group are repeated.
- * 4. Repeated windows, sorted by place, are merged into passages, and the tape is read
+ * 4. Repeated windows, sorted by place, are merged into passages, and the log is read
  *    again and cut.
  * No step looks at pairs: a passage with a million copies costs a million records.
  *

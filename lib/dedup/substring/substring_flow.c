@@ -81,7 +81,7 @@ static int keep(struct sign *t, const struct slu_batch *b, const struct slu_seq 
                 struct slu_err *err)
 {
     struct slu_walk w;
-    int rc = slu_flow_tape(t->flow, b, q, err);
+    int rc = slu_flow_log(t->flow, b, q, err);
 
     slu_walk_init(&w, b, q, &t->q->special, t->n_place);
     while (t->q->ranges && !rc && slu_walk_run(&w))

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "lib/flow/sorter.h"
-#include "lib/flow/spool.h"
+#include "lib/flow/bytelog.h"
 
 struct slu_ranges {
     uint64_t sorter_byte; /* memory of each of the three sorters in use at once */
     const char *tmpdir;
     unsigned n_threads, n_tok, spread;
-    struct slu_spool *runs;     /* struct run, by place */
+    struct slu_bytelog *runs;   /* struct run, by place */
     struct slu_sorter *repeats; /* key: place; bytes: struct repeat */
     struct slu_sorter *exact;   /* key: place; bytes: first */
     struct slu_sorter *placed;  /* key: from; bytes: struct slu_range */
@@ -21,7 +21,7 @@ struct slu_ranges {
     uint64_t from, to, first;
 };
 
-struct run { /* read from the spool */
+struct run { /* read from the log */
     uint64_t place, source, document, offset;
 };
 
@@ -52,12 +52,12 @@ int slu_ranges_new(struct slu_ranges **out, uint64_t budget_byte, const char *tm
     *out = r;
     if (!r)
         return slu_fail_nomem(err, sizeof *r);
-    const uint64_t spool_byte = 1 << 20;
-    *r = (struct slu_ranges){.sorter_byte = (budget_byte - spool_byte) / 3,
+    const uint64_t log_byte = 1 << 20;
+    *r = (struct slu_ranges){.sorter_byte = (budget_byte - log_byte) / 3,
                              .tmpdir = tmpdir,
                              .n_threads = n_threads,
                              .n_tok = n_tok};
-    int rc = slu_spool_new(&r->runs, spool_byte, tmpdir, err);
+    int rc = slu_bytelog_new(&r->runs, log_byte, tmpdir, err);
     if (rc) {
         slu_ranges_free(r);
         *out = NULL;
@@ -69,7 +69,7 @@ void slu_ranges_free(struct slu_ranges *r)
 {
     if (!r)
         return;
-    slu_spool_free(r->runs);
+    slu_bytelog_free(r->runs);
     slu_sorter_free(r->repeats);
     slu_sorter_free(r->exact);
     slu_sorter_free(r->placed);
@@ -79,7 +79,7 @@ void slu_ranges_free(struct slu_ranges *r)
 uint64_t slu_ranges_spilled(const struct slu_ranges *r)
 {
     struct slu_sorter *const s[] = {r->repeats, r->exact, r->placed};
-    uint64_t n = r->spilled_byte + slu_spool_spilled(r->runs);
+    uint64_t n = r->spilled_byte + slu_bytelog_spilled(r->runs);
 
     for (size_t i = 0; i < sizeof s / sizeof *s; i++)
         n += s[i] ? slu_sorter_spilled(s[i]) : 0;
@@ -91,7 +91,7 @@ int slu_ranges_run(struct slu_ranges *r, const struct slu_run *run, uint64_t pla
 {
     const struct run x = {place, run->seg.source, run->seg.document, run->seg.offset};
 
-    return slu_spool_put(r->runs, &x, sizeof x, err);
+    return slu_bytelog_put(r->runs, &x, sizeof x, err);
 }
 
 void slu_ranges_places(struct slu_ranges *r, uint64_t n_place)
@@ -213,13 +213,13 @@ static int locate(struct slu_ranges *r, struct slu_sorter *in, struct slu_err *e
     int rc = slu_sorter_seal(in, err);
 
     if (!rc)
-        rc = slu_spool_rewind(r->runs, sizeof run, err);
+        rc = slu_bytelog_rewind(r->runs, sizeof run, err);
     while (!rc) {
         rc = next(r, in, &place, range, sizeof range, err);
         while (!rc && has_ahead && ahead.place <= place) {
             const void *p;
             run = ahead;
-            rc = slu_spool_get(r->runs, &p, sizeof ahead, err);
+            rc = slu_bytelog_get(r->runs, &p, sizeof ahead, err);
             if (!rc)
                 memcpy(&ahead, p, sizeof ahead);
             if (rc == SLU_EOF) {

@@ -1,4 +1,4 @@
-#include "spool.h"
+#include "bytelog.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define LEAST (UINT64_C(1) << 20)
 
-struct slu_spool {
+struct slu_bytelog {
     uint8_t *mem; /* cap bytes of address space, from the first put on; pages count once
                      they are used */
     size_t cap, len;
@@ -21,10 +21,10 @@ struct slu_spool {
     char *tmpdir;
 };
 
-int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpdir,
-                  struct slu_err *err)
+int slu_bytelog_new(struct slu_bytelog **out, uint64_t budget_byte, const char *tmpdir,
+                    struct slu_err *err)
 {
-    struct slu_spool *s = calloc(1, sizeof *s);
+    struct slu_bytelog *s = calloc(1, sizeof *s);
     *out = s;
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
@@ -33,12 +33,12 @@ int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpd
     s->tmpdir = strdup(tmpdir);
     if (s->tmpdir)
         return SLU_OK;
-    slu_spool_free(s);
+    slu_bytelog_free(s);
     *out = NULL;
     return slu_fail_nomem(err, strlen(tmpdir));
 }
 
-static int map(struct slu_spool *s, struct slu_err *err)
+static int map(struct slu_bytelog *s, struct slu_err *err)
 {
     s->mem = slu_pages_new(s->cap, SLU_PAGES_SMALL);
     if (!s->mem)
@@ -47,7 +47,8 @@ static int map(struct slu_spool *s, struct slu_err *err)
     return SLU_OK;
 }
 
-static int write_file(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
+static int write_file(struct slu_bytelog *s, const void *p, size_t n,
+                      struct slu_err *err)
 {
     int rc = s->fd < 0 ? slu_tmpfile(&s->fd, s->tmpdir, err) : SLU_OK;
     if (!rc && slu_write_full(s->fd, p, n, err))
@@ -57,7 +58,7 @@ static int write_file(struct slu_spool *s, const void *p, size_t n, struct slu_e
     return rc;
 }
 
-int slu_spool_put(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
+int slu_bytelog_put(struct slu_bytelog *s, const void *p, size_t n, struct slu_err *err)
 {
     int rc = s->mem || !n ? SLU_OK : map(s, err);
     if (rc || !n)
@@ -75,21 +76,21 @@ int slu_spool_put(struct slu_spool *s, const void *p, size_t n, struct slu_err *
     return SLU_OK;
 }
 
-int slu_spool_put_rec(struct slu_spool *s, const void *head, size_t n_head,
-                      const struct slu_piece *piece, unsigned n_piece,
-                      struct slu_err *err)
+int slu_bytelog_put_rec(struct slu_bytelog *s, const void *head, size_t n_head,
+                        const struct slu_piece *piece, unsigned n_piece,
+                        struct slu_err *err)
 {
     static const uint8_t zero[8];
     size_t n = 0;
-    int rc = slu_spool_put(s, head, n_head, err);
+    int rc = slu_bytelog_put(s, head, n_head, err);
     for (unsigned i = 0; i < n_piece && !rc; i++) {
-        rc = slu_spool_put(s, piece[i].p, piece[i].n, err);
+        rc = slu_bytelog_put(s, piece[i].p, piece[i].n, err);
         n += piece[i].n;
     }
-    return rc ? rc : slu_spool_put(s, zero, -n & 7, err);
+    return rc ? rc : slu_bytelog_put(s, zero, -n & 7, err);
 }
 
-int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
+int slu_bytelog_rewind(struct slu_bytelog *s, size_t max_get, struct slu_err *err)
 {
     s->pos = 0;
     if (s->fd < 0)
@@ -108,7 +109,7 @@ int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
 }
 
 /* Moves the unread bytes to the front and reads more. */
-static int refill(struct slu_spool *s, struct slu_err *err)
+static int refill(struct slu_bytelog *s, struct slu_err *err)
 {
     size_t left = s->len - s->pos, room = s->cap - left;
     uint64_t rest = s->file_byte - s->file_pos;
@@ -124,13 +125,14 @@ static int refill(struct slu_spool *s, struct slu_err *err)
     return SLU_OK;
 }
 
-static int ends_early(const struct slu_spool *s, struct slu_err *err)
+static int ends_early(const struct slu_bytelog *s, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_TRUNCATED, "%s: the temporary file ends early",
                     s->tmpdir);
 }
 
-int slu_spool_get(struct slu_spool *s, const void **p, size_t n, struct slu_err *err)
+int slu_bytelog_get(struct slu_bytelog *s, const void **p, size_t n,
+                    struct slu_err *err)
 {
     if (s->len - s->pos < n && s->fd >= 0) {
         int rc = refill(s, err);
@@ -144,19 +146,19 @@ int slu_spool_get(struct slu_spool *s, const void **p, size_t n, struct slu_err 
     return SLU_OK;
 }
 
-int slu_spool_get_rest(struct slu_spool *s, const void **p, size_t n,
-                       struct slu_err *err)
+int slu_bytelog_get_rest(struct slu_bytelog *s, const void **p, size_t n,
+                         struct slu_err *err)
 {
-    int rc = slu_spool_get(s, p, (n + 7) & ~(size_t)7, err);
+    int rc = slu_bytelog_get(s, p, (n + 7) & ~(size_t)7, err);
     return rc == SLU_EOF ? ends_early(s, err) : rc;
 }
 
-uint64_t slu_spool_spilled(const struct slu_spool *s)
+uint64_t slu_bytelog_spilled(const struct slu_bytelog *s)
 {
     return s->file_byte;
 }
 
-void slu_spool_free(struct slu_spool *s)
+void slu_bytelog_free(struct slu_bytelog *s)
 {
     if (!s)
         return;

@@ -1,10 +1,10 @@
-#include "lib/flow/tape.h"
+#include "lib/flow/seqlog.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/stream/seqrec.h"
-#include "spool.h"
+#include "bytelog.h"
 
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read */
 
@@ -12,8 +12,8 @@ enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read */
  * bytes, and whether the record is a note. */
 #define IS_NOTE (UINT64_C(1) << 63)
 
-struct slu_tape {
-    struct slu_spool *spool;
+struct slu_seqlog {
+    struct slu_bytelog *log;
     const char *tmpdir;
     struct slu_seqrec rec;
     size_t most; /* bytes of a record, with its word */
@@ -21,10 +21,10 @@ struct slu_tape {
     struct slu_batch b; /* for reading */
 };
 
-int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, bool masks,
-                 uint64_t budget_byte, const char *tmpdir, struct slu_err *err)
+int slu_seqlog_new(struct slu_seqlog **out, unsigned tok_bytes, bool masks,
+                   uint64_t budget_byte, const char *tmpdir, struct slu_err *err)
 {
-    struct slu_tape *t = calloc(1, sizeof *t);
+    struct slu_seqlog *t = calloc(1, sizeof *t);
 
     *out = t;
     if (!t)
@@ -33,32 +33,32 @@ int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, bool masks,
     slu_seqrec_init(&t->rec);
     slu_batch_init(&t->b, tok_bytes);
     t->b.masks = masks;
-    int rc = slu_spool_new(&t->spool, budget_byte, tmpdir, err);
+    int rc = slu_bytelog_new(&t->log, budget_byte, tmpdir, err);
     if (rc) {
-        slu_tape_free(t);
+        slu_seqlog_free(t);
         *out = NULL;
     }
     return rc;
 }
 
-void slu_tape_free(struct slu_tape *t)
+void slu_seqlog_free(struct slu_seqlog *t)
 {
     if (!t)
         return;
-    slu_spool_free(t->spool);
+    slu_bytelog_free(t->log);
     slu_seqrec_release(&t->rec);
     slu_batch_release(&t->b);
     free(t);
 }
 
-uint64_t slu_tape_spilled(const struct slu_tape *t)
+uint64_t slu_seqlog_spilled(const struct slu_seqlog *t)
 {
-    return slu_spool_spilled(t->spool);
+    return slu_bytelog_spilled(t->log);
 }
 
 /* ---- putting ---- */
 
-static int put(struct slu_tape *t, uint64_t flags, const struct slu_piece *piece,
+static int put(struct slu_seqlog *t, uint64_t flags, const struct slu_piece *piece,
                unsigned n_piece, struct slu_err *err)
 {
     uint64_t n = 0;
@@ -67,11 +67,11 @@ static int put(struct slu_tape *t, uint64_t flags, const struct slu_piece *piece
         n += piece[i].n;
     const uint64_t word = n | flags;
     t->most = n + 8 > t->most ? n + 8 : t->most;
-    return slu_spool_put_rec(t->spool, &word, sizeof word, piece, n_piece, err);
+    return slu_bytelog_put_rec(t->log, &word, sizeof word, piece, n_piece, err);
 }
 
-int slu_tape_put(struct slu_tape *t, const struct slu_batch *b, const struct slu_seq *q,
-                 struct slu_err *err)
+int slu_seqlog_put(struct slu_seqlog *t, const struct slu_batch *b,
+                   const struct slu_seq *q, struct slu_err *err)
 {
     int rc = slu_seqrec_pack(&t->rec, b, q, err);
 
@@ -79,14 +79,14 @@ int slu_tape_put(struct slu_tape *t, const struct slu_batch *b, const struct slu
     return rc ? rc : put(t, 0, t->rec.piece, SLU_SEQREC_PIECES, err);
 }
 
-int slu_tape_note(struct slu_tape *t, const void *p, size_t n, struct slu_err *err)
+int slu_seqlog_note(struct slu_seqlog *t, const void *p, size_t n, struct slu_err *err)
 {
     return put(t, IS_NOTE, &(struct slu_piece){p, n}, 1, err);
 }
 
 /* ---- reading ---- */
 
-static int emit(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
+static int emit(struct slu_seqlog *t, const struct slu_seqlog_ops *ops, void *ctx,
                 struct slu_err *err)
 {
     int rc = t->b.n_seq ? ops->emit(ctx, &t->b, err) : SLU_OK;
@@ -96,10 +96,10 @@ static int emit(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
 }
 
 /* Returns the next record, borrowed until the next call. */
-static int next_record(struct slu_tape *t, uint64_t *word, const void **p, size_t *n,
+static int next_record(struct slu_seqlog *t, uint64_t *word, const void **p, size_t *n,
                        struct slu_err *err)
 {
-    int rc = slu_spool_get(t->spool, p, sizeof *word, err);
+    int rc = slu_bytelog_get(t->log, p, sizeof *word, err);
 
     if (rc)
         return rc;
@@ -107,16 +107,16 @@ static int next_record(struct slu_tape *t, uint64_t *word, const void **p, size_
     *n = (size_t)(*word & ~IS_NOTE);
     if (*n + 8 > t->most)
         return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", t->tmpdir);
-    return slu_spool_get_rest(t->spool, p, *n, err);
+    return slu_bytelog_get_rest(t->log, p, *n, err);
 }
 
-int slu_tape_read(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
-                  struct slu_err *err)
+int slu_seqlog_read(struct slu_seqlog *t, const struct slu_seqlog_ops *ops, void *ctx,
+                    struct slu_err *err)
 {
     uint64_t word, n_seq = 0;
     const void *p;
     size_t n;
-    int rc = slu_spool_rewind(t->spool, t->most, err);
+    int rc = slu_bytelog_rewind(t->log, t->most, err);
 
     while (!rc) {
         rc = next_record(t, &word, &p, &n, err);

@@ -307,7 +307,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_writer_abort(j.writer);
     choose_partition_free(j.partition);
     slu_reader_free(j.reader);
-    choose_wanted_release(&j.wanted);
+    choose_wanted_release(&j.wanted, ctx);
     return rc;
 }
 

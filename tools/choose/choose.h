@@ -39,10 +39,11 @@ int choose_parse_top(void *opts, const char *value, struct slu_err *err);
 int choose_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
 int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 
-/* Reads the lists of ids, and fills w. Caller releases it, also after a failure. */
+/* Reads the lists of ids into the options, and fills w. choose_wanted_release() frees
+ * both; the caller calls it also after a failure. */
 SLU_MUST_USE int choose_want(struct choose_wanted *w, struct cli_ctx *ctx,
                              struct slu_err *err);
-void choose_wanted_release(struct choose_wanted *w);
+void choose_wanted_release(struct choose_wanted *w, struct cli_ctx *ctx);
 
 /* open: SLU_E_USAGE if the folder has files. h: of the input; the caller frees *p, also
  * after a failure. close: writes all files, and counts them in the ledger. */

@@ -199,8 +199,12 @@ int choose_want(struct choose_wanted *w, struct cli_ctx *ctx, struct slu_err *er
     return rc;
 }
 
-void choose_wanted_release(struct choose_wanted *w)
+void choose_wanted_release(struct choose_wanted *w, struct cli_ctx *ctx)
 {
+    struct choose_opts *o = ctx->opts;
+
     release_names(&w->domain);
     release_names(&w->source);
+    cli_list_release(&o->ids_keep);
+    cli_list_release(&o->ids_drop);
 }

@@ -74,7 +74,7 @@ static int join(struct scan *s, size_t file, size_t n, bool last,
     s->tokens += n;
     s->n_byte += n * s->file[file].tok_bytes;
     if (!rc && last) {
-        slu_npy_book_end(s->cfg, s->cfg->path[file], s->open_tok, s->n_eos > 0);
+        slu_npy_account_end(s->cfg, s->cfg->path[file], s->open_tok, s->n_eos > 0);
         if (s->open_tok) {
             s->documents++;
             rc = add_length(s, s->open_tok, err);

@@ -109,8 +109,8 @@ void slu_npy_close(struct slu_npy_file *f);
 SLU_MUST_USE int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size,
                               uint8_t *width, uint64_t *n_tok, struct slu_err *err);
 /* Counts the end of a file in cfg->seen. open_tok: ids after the last EOS. */
-void slu_npy_book_end(const struct slu_tokens_cfg *cfg, const char *path,
-                      uint64_t open_tok, bool any_eos);
+void slu_npy_account_end(const struct slu_tokens_cfg *cfg, const char *path,
+                         uint64_t open_tok, bool any_eos);
 
 /* Whether X.csv.gz, the rows of its documents, exists beside a regular file X.npy. */
 bool slu_npy_has_rows(const char *path);

@@ -114,7 +114,7 @@ static int fill(struct slu_npy *x, struct slu_batch *b, struct slu_err *err)
         begin = end;
     }
     if (x->ended && whole) {
-        slu_npy_book_end(&x->cfg, x->file.path, n - begin, x->any_eos);
+        slu_npy_account_end(&x->cfg, x->file.path, n - begin, x->any_eos);
         if (begin < n)
             rc = add_row(x, b, begin, n, err);
         begin = n;

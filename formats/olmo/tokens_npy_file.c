@@ -296,8 +296,8 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
     return slu_tokens_check_eos(cfg, *vocab_size, err);
 }
 
-void slu_npy_book_end(const struct slu_tokens_cfg *cfg, const char *path,
-                      uint64_t open_tok, bool any_eos)
+void slu_npy_account_end(const struct slu_tokens_cfg *cfg, const char *path,
+                         uint64_t open_tok, bool any_eos)
 {
     struct slu_tokens_seen *s = cfg->seen;
     if (!s || !open_tok)

@@ -388,7 +388,7 @@ static int put_sources(const struct slu_card *c, struct slu_buf *out,
 static int put_dropped(const struct slu_card *c, struct slu_buf *out,
                        struct slu_err *err)
 {
-    const struct slu_ledger *l = c->ledger;
+    const struct slu_account *l = c->account;
     char a[32], b[32], d[32];
     unsigned n = 0;
     int rc = slu_buf_printf(out, err, "## Left out by the last step\n\n");

@@ -29,7 +29,7 @@ struct slu_card {
     const struct slu_shards_cfg *cfg; /* format, licence, member, names */
     const void *state;                /* state of the format */
     const struct slu_header *header;
-    const struct slu_ledger *ledger;
+    const struct slu_account *account;
     const struct slu_sum *sum;
     uint64_t n_packed; /* sequences of several segments */
     const struct slu_card_bucket *bucket;

@@ -407,7 +407,7 @@ static int finish_set(struct slu_shards *s, struct slu_err *err)
 }
 
 int slu_shards_finish(struct slu_shards *s, const char *program,
-                      const struct slu_ledger *ledger, struct slu_err *err)
+                      const struct slu_account *account, struct slu_err *err)
 {
     struct slu_shards_card card = {0};
     int rc = slu_shards_begin_end(s, err);
@@ -415,7 +415,7 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     if (!rc)
         rc = finish_set(s, err);
     if (!rc)
-        rc = slu_shards_card_init(&card, s, ledger, err);
+        rc = slu_shards_card_init(&card, s, account, err);
     if (!rc)
         rc = slu_shards_card_write(s, &card, err);
     if (!rc)
@@ -425,7 +425,7 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     /* The files for people (README.md, pictures) are written here, because report.json
      * is the last file. */
     if (!rc)
-        rc = slu_shards_report(s, &card, program, ledger, err);
+        rc = slu_shards_report(s, &card, program, account, err);
     slu_shards_card_release(&card);
     s->finished = !rc;
     if (!rc)

@@ -441,10 +441,10 @@ uint64_t slu_shards_packed(const struct slu_shards *s);
  * copied. */
 SLU_MUST_USE int slu_shards_report_add(struct slu_shards *s, const char *key,
                                        const char *json, struct slu_err *err);
-/* Writes the set's own files, manifest.jsonl and report.json, and syncs them. `ledger`
+/* Writes the set's own files, manifest.jsonl and report.json, and syncs them. `account`
  * is reported unchanged. */
 SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,
-                                   const struct slu_ledger *ledger,
+                                   const struct slu_account *account,
                                    struct slu_err *err);
 /* After slu_shards_finish: the format's line about the set, or NULL. Borrowed. */
 const char *slu_shards_remark(const struct slu_shards *s);

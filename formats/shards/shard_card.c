@@ -8,7 +8,7 @@
 #include "formats/shards/shard_private.h"
 
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
-                         const struct slu_ledger *ledger, struct slu_err *err)
+                         const struct slu_account *account, struct slu_err *err)
 {
     struct slu_domains all = SLU_DOMAINS_INIT;
     int rc = SLU_OK;
@@ -16,7 +16,7 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
     *k = (struct slu_shards_card){.card = {.cfg = &s->cfg,
                                            .state = s->state,
                                            .header = &s->header,
-                                           .ledger = ledger,
+                                           .account = account,
                                            .sum = &s->sum,
                                            .n_packed = s->n_packed,
                                            .bucket = k->bucket}};

@@ -299,7 +299,7 @@ int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
 
 /* ---- shard_card.c ---- */
 
-/* Facts of a finished set; borrows s and the ledger. End with slu_shards_card_release,
+/* Facts of a finished set; borrows s and the account. End with slu_shards_card_release,
  * also after an error. */
 struct slu_shards_card {
     struct slu_card card;
@@ -308,7 +308,7 @@ struct slu_shards_card {
     struct slu_length_count length[SLU_SHARDS_COLUMNS];
 };
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
-                         const struct slu_ledger *ledger, struct slu_err *err);
+                         const struct slu_account *account, struct slu_err *err);
 void slu_shards_card_release(struct slu_shards_card *k);
 /* Writes lengths.svg and README.md. */
 int slu_shards_card_write(struct slu_shards *s, const struct slu_shards_card *k,
@@ -321,7 +321,7 @@ int slu_shards_card_write(struct slu_shards *s, const struct slu_shards_card *k,
 
 int slu_shards_manifest(struct slu_shards *s, struct slu_err *err);
 int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,
-                      const char *program, const struct slu_ledger *ledger,
+                      const char *program, const struct slu_account *account,
                       struct slu_err *err);
 
 #endif

@@ -162,7 +162,7 @@ static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
 }
 
 static int report(const struct slu_shards *s, const struct slu_shards_card *card,
-                  const char *program, const struct slu_ledger *ledger,
+                  const char *program, const struct slu_account *account,
                   struct slu_buf *t, struct slu_err *err)
 {
     char hex[33], masks[128] = "";
@@ -196,14 +196,14 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                             (unsigned long long)s->sum.segments,
                             (unsigned long long)s->sum.n.tokens,
                             (unsigned long long)s->sum.padding, hex, masks);
-    for (unsigned i = 0; i < ledger->n_dropped && !rc; i++)
+    for (unsigned i = 0; i < account->n_dropped && !rc; i++)
         rc = slu_buf_printf(t, err,
                             "%s\n    \"%s\": {\"documents\": %llu, \"sequences\": "
                             "%llu, \"tokens\": %llu}",
-                            i ? "," : "", ledger->dropped[i].reason,
-                            (unsigned long long)ledger->dropped[i].n.documents,
-                            (unsigned long long)ledger->dropped[i].n.sequences,
-                            (unsigned long long)ledger->dropped[i].n.tokens);
+                            i ? "," : "", account->dropped[i].reason,
+                            (unsigned long long)account->dropped[i].n.documents,
+                            (unsigned long long)account->dropped[i].n.sequences,
+                            (unsigned long long)account->dropped[i].n.tokens);
     if (!rc)
         rc = slu_buf_printf(
             t, err,
@@ -218,12 +218,12 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
 }
 
 int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,
-                      const char *program, const struct slu_ledger *ledger,
+                      const char *program, const struct slu_account *account,
                       struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
     struct slu_out *out;
-    int rc = report(s, card, program, ledger, &t, err);
+    int rc = report(s, card, program, account, &t, err);
 
     if (!rc)
         rc = open_top(s, "report.json", &out, err);

@@ -88,9 +88,9 @@ static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
 static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty)
 {
     struct slu_ingest_run *g = ctx;
-    g->books.stat->sources++;
-    g->books.stat->empty_sources += empty;
-    g->books.stat->input_byte += n_byte;
+    g->account.stat->sources++;
+    g->account.stat->empty_sources += empty;
+    g->account.stat->input_byte += n_byte;
     if (g->cfg->source_done)
         g->cfg->source_done(g->cfg->ctx, slu_source_at(g->cfg->sources, ordinal),
                             empty);
@@ -129,11 +129,12 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 /* ---- the serial end ---- */
 
 /* Counts the job's records, and removes those after the end of the run. */
-static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_err *err)
+static int account(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                   struct slu_err *err)
 {
     size_t n;
-    int rc = slu_ingest_book_rows(&g->books, j->outcome, j->n_outcome, &j->batch,
-                                  &j->holdout, &n, err);
+    int rc = slu_ingest_account_rows(&g->account, j->outcome, j->n_outcome, &j->batch,
+                                     &j->holdout, &n, err);
     if (!rc && g->filters)
         slu_ingest_count_noted(g, j, n);
     if (rc || n == j->n_outcome)
@@ -167,7 +168,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     struct slu_ingest_job *j = job;
     int rc = emit_part(g, j, &j->last, err);
     if (!rc)
-        rc = book(g, j, err);
+        rc = account(g, j, err);
     if (!rc)
         rc = slu_writer_put(g->cfg->out, &j->batch, err);
     if (!rc && j->holdout.n_seq)
@@ -176,7 +177,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
     if (!rc)
         rc = emit_part(g, j, &j->first, err);
-    if (!rc && g->books.stat->cut)
+    if (!rc && g->account.stat->cut)
         rc = SLU_EOF;
     if (!rc && j->rc) {
         rc = j->rc;
@@ -329,7 +330,7 @@ static void free_job(struct slu_ingest_job *j)
     free(j);
 }
 
-int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
+int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_account *account,
                struct slu_ingest_stat *stat, struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {produce, slu_ingest_encode, emit};
@@ -337,7 +338,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     struct plan p = make_plan(cfg);
     struct slu_ingest_run g = {
         .cfg = cfg,
-        .books = {cfg, ledger, stat},
+        .account = {cfg, account, stat},
         .tok_bytes =
             slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 && !masks ? 2 : 4,
         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -359,7 +360,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         if (!(job[i] = new_job(g.tok_bytes, masks)))
             rc = slu_fail_nomem(err, sizeof(struct slu_ingest_job));
     if (!rc)
-        rc = slu_long_text_new(&g.text, cfg, &g.books, p.long_byte, err);
+        rc = slu_long_text_new(&g.text, cfg, &g.account, p.long_byte, err);
     slu_ingest_find_filters(&g);
     if (!rc)
         rc = open_workers(&g, &p, err);

@@ -104,15 +104,16 @@ struct slu_ingest_stat {
     uint64_t cut_source, cut_document;
 };
 
-/* Runs the job. Adds to the ledger: in = records and their text tokens, created = BOS
+/* Runs the job. Adds to the account: in = records and their text tokens, created = BOS
  * and EOS, dropped under "empty", "untrained", "sample", "holdout" and the reasons of
  * lib/base/json.h; the writer adds `out`. A document that is not in the sample is not
  * encoded, so it counts no tokens; nor does one without a trained token. After the
  * place where max_tok ends the run, nothing is counted and errors are ignored. Errors:
  * those of the modules below; SLU_E_FORMAT names file and line of a bad record. Caller
  * always releases stat->domains. */
-SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
-                            struct slu_ingest_stat *stat, struct slu_err *err);
+SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg,
+                            struct slu_account *account, struct slu_ingest_stat *stat,
+                            struct slu_err *err);
 
 SLU_END_DECLS
 

@@ -67,7 +67,7 @@ int slu_ingest_begin_filter(const struct slu_ingest_run *g, struct slu_ingest_jo
 void slu_ingest_count_noted(struct slu_ingest_run *g, const struct slu_ingest_job *j,
                             size_t n)
 {
-    struct slu_ingest_stat *s = g->books.stat;
+    struct slu_ingest_stat *s = g->account.stat;
     for (size_t k = 0; k < n && g->cfg->filter.c4_lines; k++) {
         s->edited += j->edit[k].changed;
         s->cut_line += j->edit[k].n_line;

@@ -77,7 +77,7 @@ struct slu_ingest_worker {
 struct slu_ingest_run {
     const struct slu_ingest_cfg *cfg;
     struct slu_encode_workers encoders;
-    struct slu_ingest_books books;
+    struct slu_ingest_account account;
     struct slu_input *input;
     struct slu_ingest_worker *worker;
     unsigned n_worker;

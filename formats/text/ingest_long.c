@@ -7,7 +7,7 @@
 
 struct slu_long_text {
     const struct slu_ingest_cfg *cfg;
-    struct slu_ingest_books *books;
+    struct slu_ingest_account *account;
     struct slu_long_doc *doc;
     struct slu_hasher *hash; /* of the text; NULL: no choice needs it */
     unsigned tok_bytes;
@@ -20,14 +20,14 @@ struct slu_long_text {
 };
 
 int slu_long_text_new(struct slu_long_text **text, const struct slu_ingest_cfg *cfg,
-                      struct slu_ingest_books *books, uint64_t memory_byte,
+                      struct slu_ingest_account *account, uint64_t memory_byte,
                       struct slu_err *err)
 {
     struct slu_long_text *t = *text = calloc(1, sizeof *t);
     if (!t)
         return slu_fail_nomem(err, sizeof *t);
     t->cfg = cfg;
-    t->books = books;
+    t->account = account;
     t->tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
     struct slu_long_doc_cfg doc = {
         /* Known only at the end of a text: whether it is valid, to which stream it
@@ -101,7 +101,7 @@ static int keep_text(struct slu_long_text *t, const struct slu_record_ref *ref,
 {
     uint64_t n_tok = t->n_tok + t->cfg->bos + t->cfg->eos;
     if (outcome == OUTCOME_KEPT &&
-        !slu_ingest_fits(t->books, 0, n_tok, ref->source, ref->document)) {
+        !slu_ingest_fits(t->account, 0, n_tok, ref->source, ref->document)) {
         int rc = slu_long_doc_drop(t->doc, NULL, err);
         return rc ? rc : SLU_EOF;
     }
@@ -137,8 +137,8 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
         .lacks = outcome < OUTCOME_REJECTED ? slu_ingest_lacks(t->cfg) : 0,
         .value = t->n_byte & SLU_OUTCOME_MAX};
     return rc ? rc
-              : slu_ingest_book(t->books, row, t->domain,
-                                t->n_tok + t->cfg->bos + t->cfg->eos, 0, err);
+              : slu_ingest_account(t->account, row, t->domain,
+                                   t->n_tok + t->cfg->bos + t->cfg->eos, 0, err);
 }
 
 int slu_long_text_put(struct slu_long_text *t, const struct slu_text_part *part,
@@ -162,6 +162,6 @@ int slu_long_text_put(struct slu_long_text *t, const struct slu_text_part *part,
     }
     if (!rc && !ref->goes_on)
         rc = close_text(t, ref, err);
-    t->books->stat->spill_byte = slu_long_doc_spilled(t->doc);
+    t->account->stat->spill_byte = slu_long_doc_spilled(t->doc);
     return rc;
 }

@@ -1,5 +1,6 @@
-/* ingest_private.h - shared by ingest.c, ingest_book.c and ingest_long.c: the outcome
- * of a document, its counts, and texts that come in parts, put together again in order.
+/* ingest_private.h - shared by ingest.c, ingest_account.c and ingest_long.c: the
+ * outcome of a document, its counts, and texts that come in parts, put together again
+ * in order.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -42,25 +43,26 @@ bool slu_ingest_chooses(const struct slu_ingest_cfg *cfg);
 unsigned slu_ingest_lacks(const struct slu_ingest_cfg *cfg);
 
 /* The counts of a run. Serial. */
-struct slu_ingest_books {
+struct slu_ingest_account {
     const struct slu_ingest_cfg *cfg;
-    struct slu_ledger *ledger;
+    struct slu_account *account;
     struct slu_ingest_stat *stat;
 };
 /* Counts a document with this outcome and text. n_tok: its ids, with BOS and EOS if
  * KEPT or HELD; n_loss: those trained on. */
-SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row row,
-                                 uint32_t domain, uint64_t n_tok, uint64_t n_loss,
-                                 struct slu_err *err);
+SLU_MUST_USE int slu_ingest_account(struct slu_ingest_account *b,
+                                    struct slu_outcome_row row, uint32_t domain,
+                                    uint64_t n_tok, uint64_t n_loss,
+                                    struct slu_err *err);
 /* Counts a block's records, in order; their documents are in the two batches. Stops
  * where max_tok ends the run: *n_done were counted, and the batches lose the rest. */
-SLU_MUST_USE int slu_ingest_book_rows(struct slu_ingest_books *b,
-                                      const struct slu_outcome_row *row, size_t n,
-                                      struct slu_batch *kept, struct slu_batch *held,
-                                      size_t *n_done, struct slu_err *err);
+SLU_MUST_USE int slu_ingest_account_rows(struct slu_ingest_account *b,
+                                         const struct slu_outcome_row *row, size_t n,
+                                         struct slu_batch *kept, struct slu_batch *held,
+                                         size_t *n_done, struct slu_err *err);
 /* Whether max_tok leaves room for a document of n_tok ids after n_before waiting ones;
  * if not, the run ends there. */
-bool slu_ingest_fits(struct slu_ingest_books *b, uint64_t n_before, uint64_t n_tok,
+bool slu_ingest_fits(struct slu_ingest_account *b, uint64_t n_before, uint64_t n_tok,
                      uint64_t source, uint64_t document);
 
 /* A part of a text. */
@@ -79,8 +81,8 @@ struct slu_long_text;
  * slu_long_text_free. */
 SLU_MUST_USE int slu_long_text_new(struct slu_long_text **t,
                                    const struct slu_ingest_cfg *cfg,
-                                   struct slu_ingest_books *books, uint64_t memory_byte,
-                                   struct slu_err *err);
+                                   struct slu_ingest_account *account,
+                                   uint64_t memory_byte, struct slu_err *err);
 /* Adds the next part. The text ends with the first part that does not go on; then it is
  * written, rejected (only with skip_bad), left out of the sample, or dropped as empty.
  * SLU_EOF: it exceeds max_tok, which ends the run. */

@@ -92,8 +92,8 @@ int slu_choose_begin(void *ctx, const struct slu_header *h, struct slu_names *na
 /* ---- sequences ---- */
 
 /* Takes the sequence, or counts it under the reason. */
-static void book(struct slu_choose *x, const struct slu_batch *b,
-                 const struct slu_seq *q, enum slu_why why)
+static void account(struct slu_choose *x, const struct slu_batch *b,
+                    const struct slu_seq *q, enum slu_why why)
 {
     slu_count_add(&x->result.dropped[why], slu_seq_count(b, q));
 }
@@ -129,7 +129,7 @@ static int pass(struct slu_choose *x, struct slu_batch *b, struct slu_err *err)
         if (rc)
             return rc;
         if (why)
-            book(x, b, &q, why);
+            account(x, b, &q, why);
         else
             b->seq[n++] = q;
     }
@@ -306,7 +306,7 @@ static int rank_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err
         if (!rc && !why && x->log)
             rc = slu_flow_log(x->flow, b, q, err);
         if (!rc && why && x->log)
-            book(x, b, q, why);
+            account(x, b, q, why);
         x->ordinal += !x->log || !why;
     }
     return rc;

@@ -36,7 +36,7 @@ enum slu_why {
     SLU_WHY_TOP, /* it is not among the top (choose.h) */
     SLU_N_WHY
 };
-/* Reasons in the books; that of SLU_WHY_NOT is NULL. */
+/* Reasons in the account; that of SLU_WHY_NOT is NULL. */
 extern const char *const slu_why_name[SLU_N_WHY];
 
 #define SLU_MOST_COMPARES 8

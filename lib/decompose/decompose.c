@@ -118,18 +118,18 @@ double slu_decompose_mean_context(const struct slu_decompose *d,
     return sum > 0 ? pairs / (2 * sum) : 0;
 }
 
-void slu_decompose_book(const struct slu_decompose_stat *s, struct slu_ledger *l)
+void slu_decompose_account(const struct slu_decompose_stat *s, struct slu_account *l)
 {
     l->created.sequences += s->created;
     if (s->tail_dropped.sequences)
-        slu_ledger_drop(l, "tail", s->tail_dropped);
+        slu_account_drop(l, "tail", s->tail_dropped);
     if (s->too_short.sequences)
-        slu_ledger_drop(l, "too-short", s->too_short);
+        slu_account_drop(l, "too-short", s->too_short);
     if (s->too_long.sequences)
-        slu_ledger_drop(l, "too-long", s->too_long);
+        slu_account_drop(l, "too-long", s->too_long);
     if (s->padding_tok || s->padding_seq)
-        slu_ledger_drop(l, "padding",
-                        (struct slu_count){0, s->padding_seq, s->padding_tok});
+        slu_account_drop(l, "padding",
+                         (struct slu_count){0, s->padding_seq, s->padding_tok});
 }
 
 void slu_decompose_scratch_release(struct slu_decompose_scratch *x)

@@ -91,8 +91,8 @@ double slu_decompose_mean_length(const struct slu_decompose *d,
                                  const struct slu_decompose_stat *s);
 double slu_decompose_mean_context(const struct slu_decompose *d,
                                   const struct slu_decompose_stat *s);
-/* Adds created and dropped sequences to the ledger; reader and writer add the rest. */
-void slu_decompose_book(const struct slu_decompose_stat *s, struct slu_ledger *l);
+/* Adds created and dropped sequences to the account; reader and writer add the rest. */
+void slu_decompose_account(const struct slu_decompose_stat *s, struct slu_account *l);
 
 /* Arrays for a batch's new rows; swapped with the batch's. */
 struct slu_decompose_scratch {

@@ -336,8 +336,8 @@ static int load_ranks(struct slu_packing *p, struct slu_flow *f, struct slu_err 
 }
 
 /* Counts an item whose ids are at tok. */
-static void book_item(struct slu_packing *p, const struct slu_pack_wait *it,
-                      const void *tok)
+static void account_item(struct slu_packing *p, const struct slu_pack_wait *it,
+                         const void *tok)
 {
     const struct slu_seg *g = &it->seg;
 
@@ -371,7 +371,7 @@ static int place(struct slu_packing *p, const struct slu_pack_wait *it,
         (void)slu_pack_chunk(position, it->seg.len_tok, p->cfg.capacity, &bin, &at);
     }
     bin += site->first_bin;
-    book_item(p, it, n_piece > 1 ? piece[TOK_PIECE].p : slu_pack_wait_tok(it));
+    account_item(p, it, n_piece > 1 ? piece[TOK_PIECE].p : slu_pack_wait_tok(it));
     return slu_table_put_bytes(slu_flow_out(q->flow, ITEM),
                                slu_pack_key(p->n_bin, bin, at), piece, n_piece, err);
 }
@@ -494,7 +494,7 @@ int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
         return slu_flow_damaged(q->flow, ITEM, r.part, err);
     x->key = r.key;
     x->item = r.p;
-    book_item(p, x->item, slu_pack_wait_tok(x->item));
+    account_item(p, x->item, slu_pack_wait_tok(x->item));
     return slu_flow_domain(q->flow, ITEM, r.part, x->item->seg.domain, &x->domain, err);
 }
 

@@ -154,9 +154,9 @@ static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
 }
 
 /* loss_tok: tokens of the bin that are trained on. */
-static void book_dropped(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
-                         uint64_t n_tok, uint64_t loss_tok,
-                         struct slu_packing_stat *stat)
+static void account_dropped(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
+                            uint64_t n_tok, uint64_t loss_tok,
+                            struct slu_packing_stat *stat)
 {
     struct slu_count n = {0, 1, n_tok, loss_tok};
     for (uint64_t i = 0; i < n_run; i++)
@@ -186,8 +186,9 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
         w->stat.joined += n_run - 1;
         if (dropped) {
             const void *tok = ids + out->n_tok * m->cfg.tok_bytes;
-            book_dropped(m, *run, n_run, v->capacity - room,
-                         m->cfg.masks ? slu_mask_count(tok, v->capacity) : 0, &w->stat);
+            account_dropped(m, *run, n_run, v->capacity - room,
+                            m->cfg.masks ? slu_mask_count(tok, v->capacity) : 0,
+                            &w->stat);
             out->n_tok += there ? v->capacity : 0;
         } else {
             w->stat.padding += room;

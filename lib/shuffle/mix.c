@@ -293,7 +293,7 @@ void slu_mixer_pass(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
     }
 }
 
-struct slu_mix_gave *slu_mixer_books(struct slu_mixer *x, unsigned source)
+struct slu_mix_gave *slu_mixer_account(struct slu_mixer *x, unsigned source)
 {
     return &x->gave[source];
 }

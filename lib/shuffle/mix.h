@@ -154,7 +154,7 @@ SLU_MUST_USE int slu_mixer_load(struct slu_mixer **x, const struct slu_mix *b,
 void slu_mixer_pass(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
                     uint64_t n_tok);
 /* Returns mutable counts, for summing the parts' results. */
-struct slu_mix_gave *slu_mixer_books(struct slu_mixer *x, unsigned source);
+struct slu_mix_gave *slu_mixer_account(struct slu_mixer *x, unsigned source);
 /* Whether a source has a weight in any period. */
 bool slu_mix_weighs(const struct slu_mix *b, unsigned source);
 

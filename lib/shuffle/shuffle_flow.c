@@ -14,7 +14,7 @@ enum {
 #define LINE_TOK ((UINT64_C(1) << LINE_SHIFT) - 1)
 
 /* line: (low, high) of a place, source << LINE_SHIFT | tokens; source: the counts of
- * one; state: slu_mixer_save; seq: seqrec.h; book: shuffle_books.c; cell: counts and
+ * one; state: slu_mixer_save; seq: seqrec.h; book: shuffle_account.c; cell: counts and
  * checksum. */
 #define ALL_TABLES(cut)                                                                \
     {                                                                                  \
@@ -22,7 +22,7 @@ enum {
         [SOURCE] = {"source", SLU_LIST, SLU_CUT_NO, COUNT_WORDS, 1},                   \
         [STATE] = {"state", SLU_LIST, SLU_CUT_PARTS, 0, 1},                            \
         [SEQ] = {"seq", SLU_ROWS, cut, 0, 60},                                         \
-        [BOOK] = {"book", SLU_LIST, SLU_CUT_NO, 0, 1},                                 \
+        [ACCOUNT] = {"book", SLU_LIST, SLU_CUT_NO, 0, 1},                              \
         [CELL] = {"cell", SLU_LIST, SLU_CUT_NO, CELL_WORDS, 1},                        \
         [KEY] = {"key", SLU_ROWS, SLU_CUT_NO, KEY_WORDS, 56},                          \
     }
@@ -159,7 +159,7 @@ static int plan(struct mix *m, struct slu_err *err)
             rc = add_lines(m, i, false, err);
     }
     for (unsigned s = 0; s < m->mix->n_source && !rc; s++)
-        slu_mixer_books(m->x, s)->available = m->available[s];
+        slu_mixer_account(m->x, s)->available = m->available[s];
     if (!rc)
         rc = slu_mixer_plan(m->x, m->q->cfg.max_tokens, err);
     if (rc)
@@ -282,8 +282,8 @@ static uint64_t cell_of_row(const void *ctx, struct slu_u128 key, const void *p,
     return cell_of(q, bucket < 0 ? 0 : (unsigned)bucket, key);
 }
 
-static void book_cell(void *ctx, unsigned bucket, struct slu_u128 key,
-                      struct slu_count n, struct slu_u128 hash)
+static void account_cell(void *ctx, unsigned bucket, struct slu_u128 key,
+                         struct slu_count n, struct slu_u128 hash)
 {
     struct slu_shuffle_flow *q = ctx;
 
@@ -328,7 +328,7 @@ static int read_part(struct slu_shuffle_flow *q, struct slu_permute *p,
     if (rc)
         return rc;
     init_ranges(q, p);
-    p->put = book_cell;
+    p->put = account_cell;
     p->put_ctx = q;
     rc = slu_permute_read(p, q->reader, 0, NULL, q->progress, q->ctx, err);
     return rc ? rc : q->judge(q->ctx, slu_permute_result(p), err);
@@ -337,7 +337,7 @@ static int read_part(struct slu_shuffle_flow *q, struct slu_permute *p,
 static int put_cells(struct slu_shuffle_flow *q, struct slu_permute *p,
                      struct slu_err *err)
 {
-    struct slu_shuffle_books *b = &q->books;
+    struct slu_shuffle_account *b = &q->account;
     const uint64_t n = q->n_bucket * slu_flow_ranges(q->flow);
     int rc = slu_reader_identity(q->reader, &b->stream, err);
 
@@ -355,7 +355,7 @@ static int put_cells(struct slu_shuffle_flow *q, struct slu_permute *p,
     }
     if (!rc)
         rc = slu_shuffle_check(b, err);
-    return rc ? rc : slu_shuffle_put_book(q, p, err);
+    return rc ? rc : slu_shuffle_put_account(q, p, err);
 }
 
 static int scatter(void *ctx, struct slu_flow *f, struct slu_err *err)
@@ -382,13 +382,13 @@ static int scattered(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_shuffle_flow *q = ctx;
     struct slu_table *t;
-    int rc = slu_flow_mine(f, BOOK, &t, err);
+    int rc = slu_flow_mine(f, ACCOUNT, &t, err);
 
     q->flow = f;
     q->took = calloc(slu_shuffle_took_words(q) + 1, sizeof *q->took);
     if (!rc && !q->took)
         rc = slu_fail_nomem(err, slu_shuffle_took_words(q) * sizeof *q->took);
-    return rc ? rc : slu_shuffle_add_book(q, slu_flow_part(f), t, err);
+    return rc ? rc : slu_shuffle_add_account(q, slu_flow_part(f), t, err);
 }
 
 /* ---- the stages ---- */
@@ -399,11 +399,11 @@ static const struct slu_stage_input keys[] = {{KEY, SLU_READ_ALL},
                                               {SOURCE, SLU_READ_ALL}};
 static const struct slu_stage_input own_state[] = {{STATE, SLU_READ_RANGE}};
 static const struct slu_stage_input range[] = {
-    {BOOK, SLU_READ_ALL}, {CELL, SLU_READ_ALL}, {SEQ, SLU_READ_RANGE}};
-static const struct slu_stage_input books[] = {{STATE, SLU_READ_ALL},
-                                               {BOOK, SLU_READ_ALL}};
+    {ACCOUNT, SLU_READ_ALL}, {CELL, SLU_READ_ALL}, {SEQ, SLU_READ_RANGE}};
+static const struct slu_stage_input accounts[] = {{STATE, SLU_READ_ALL},
+                                                  {ACCOUNT, SLU_READ_ALL}};
 static const unsigned counted[] = {LINE, SOURCE}, keyed[] = {KEY, SOURCE},
-                      mixed[] = {STATE}, sequences[] = {SEQ, BOOK, CELL};
+                      mixed[] = {STATE}, sequences[] = {SEQ, ACCOUNT, CELL};
 
 enum { PART = SLU_STAGE_READS | SLU_STAGE_NAMES };
 enum { STREAM = SLU_STAGE_RANGES | SLU_STAGE_WRITES };
@@ -416,7 +416,7 @@ static const struct slu_stage plain_stream[] = {
 static const struct slu_stage plain_shards[] = {
     {"scatter", PART, NULL, 0, sequences, 3, 0, words, scatter, scattered},
     {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
-    {"finish", SET, books + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+    {"finish", SET, accounts + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
 };
 static const struct slu_stage mixed_stream[] = {
     {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
@@ -437,14 +437,14 @@ static const struct slu_stage cut_shards[] = {
     {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, NULL, slu_shuffle_cut, NULL},
     {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
     {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
-    {"finish", SET, books + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+    {"finish", SET, accounts + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
 };
 static const struct slu_stage mixed_shards[] = {
     {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
     {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, NULL, mix, NULL},
     {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
     {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
-    {"finish", SET, books, 2, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+    {"finish", SET, accounts, 2, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
 };
 
 #define SPEC(tables, stages)                                                           \

@@ -36,7 +36,7 @@ const struct slu_flow_spec *slu_shuffle_flow_spec(enum slu_shuffle_plan plan, bo
 
 /* The counts of one part, or of several added up: what it read, left out and hands on.
  * The sums of parts are those of their union, except the stream's identity. */
-struct slu_shuffle_books {
+struct slu_shuffle_account {
     struct slu_sum in;
     struct slu_u128 stream; /* slu_reader_identity; of several: all, in order */
     struct slu_permute_result result; /* result.out: sequences handed on */
@@ -44,7 +44,7 @@ struct slu_shuffle_books {
 };
 /* SLU_E_CONSERVATION unless the sequences handed on are those read, less those left
  * out. */
-SLU_MUST_USE int slu_shuffle_check(const struct slu_shuffle_books *b,
+SLU_MUST_USE int slu_shuffle_check(const struct slu_shuffle_account *b,
                                    struct slu_err *err);
 
 /* The flow's ctx. */
@@ -61,7 +61,7 @@ struct slu_shuffle_flow {
     int (*write)(void *ctx, struct slu_err *err);
 
     /* Scatter: the part's, also if its file existed; gather, finish: of all parts. */
-    struct slu_shuffle_books books;
+    struct slu_shuffle_account account;
     uint64_t spilled_byte; /* in addition to the flow's own count */
 
     /* private: */

@@ -8,7 +8,7 @@
 
 /* ---- the parts' counts ---- */
 
-/* Adds the counts of a part's cells, whose sums must equal the part's ledger. */
+/* Adds the counts of a part's cells, whose sums must equal the part's account. */
 static int add_cells(struct slu_shuffle_flow *q, uint64_t part, struct slu_err *err)
 {
     const uint64_t n = q->n_bucket * slu_flow_ranges(q->flow);
@@ -34,14 +34,14 @@ static bool cells_add_up(const struct slu_shuffle_flow *q)
 
     for (uint64_t i = 0; i < n; i++)
         slu_shuffle_add_cell(&all, &q->cell[i]);
-    all.n.loss_tokens = q->books.result.out.loss_tokens;
-    return !memcmp(&all.n, &q->books.result.out, sizeof all.n) &&
-           !slu_u128_cmp(all.checksum, q->books.checksum);
+    all.n.loss_tokens = q->account.result.out.loss_tokens;
+    return !memcmp(&all.n, &q->account.result.out, sizeof all.n) &&
+           !slu_u128_cmp(all.checksum, q->account.checksum);
 }
 
-/* Reads all parts' books, and the counts of cells if q->cell is set. */
-static int read_books(struct slu_shuffle_flow *q, struct slu_flow *f,
-                      struct slu_err *err)
+/* Reads all parts' accounts, and the counts of cells if q->cell is set. */
+static int read_accounts(struct slu_shuffle_flow *q, struct slu_flow *f,
+                         struct slu_err *err)
 {
     struct slu_table *t;
     int rc = SLU_OK;
@@ -51,9 +51,9 @@ static int read_books(struct slu_shuffle_flow *q, struct slu_flow *f,
     if (!q->took)
         return slu_fail_nomem(err, slu_shuffle_took_words(q) * sizeof *q->took);
     for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++) {
-        rc = slu_flow_of_part(f, BOOK, i, &t, err);
+        rc = slu_flow_of_part(f, ACCOUNT, i, &t, err);
         if (!rc)
-            rc = slu_shuffle_add_book(q, i, t, err);
+            rc = slu_shuffle_add_account(q, i, t, err);
         if (!rc && q->cell)
             rc = add_cells(q, i, err);
         if (!rc && q->cell && !cells_add_up(q))
@@ -68,14 +68,14 @@ int slu_shuffle_gather(void *ctx, struct slu_flow *f, struct slu_err *err)
     int rc = slu_shuffle_new_cells(q, slu_flow_ranges(f), err);
 
     if (!rc)
-        rc = read_books(q, f, err);
+        rc = read_accounts(q, f, err);
     return rc ? rc : q->write(q->ctx, err);
 }
 
 int slu_shuffle_finish(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_shuffle_flow *q = ctx;
-    int rc = read_books(q, f, err);
+    int rc = read_accounts(q, f, err);
 
     return rc ? rc : q->write(q->ctx, err);
 }
@@ -123,7 +123,7 @@ int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_mixer **x,
     if (rc)
         return rc;
     for (unsigned s = 0; s < b->n_source; s++) {
-        struct slu_mix_gave *g = slu_mixer_books(*x, s);
+        struct slu_mix_gave *g = slu_mixer_account(*x, s);
         g->sequences_used += *w++;
         for (unsigned k = 0; k < b->n_period; k++, w += 3)
             slu_count_add(&g->taken[k], slu_shuffle_get_count(w));

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count n)
+void slu_account_drop(struct slu_account *l, const char *reason, struct slu_count n)
 {
     for (unsigned i = 0; i < l->n_dropped; i++)
         if (!strcmp(l->dropped[i].reason, reason)) {
@@ -37,7 +37,7 @@ static int check(const char *what, const uint64_t in[5], const uint64_t out[3],
         (unsigned long long)out[0], to, (unsigned long long)out[2]);
 }
 
-int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err)
+int slu_account_check(const struct slu_account *l, struct slu_err *err)
 {
     struct slu_count d = {0};
     for (unsigned i = 0; i < l->n_dropped; i++)

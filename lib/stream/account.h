@@ -1,8 +1,8 @@
-/* account.h - the ledger of a run, whose counts must satisfy
+/* account.h - the account of a run, whose counts must satisfy
  * in + from_work + created + repeated + padding = out + to_work + dropped
  * (DESIGN.md, Conservation).
  *
- * Each program has one ledger. The reader counts `in`, the program's decisions count
+ * Each program has one account. The reader counts `in`, the program's decisions count
  * created, repeated, padding and dropped, the writer counts `out`: three independent
  * counts, so that the equation can fail. It is checked before the end frame is written.
  *
@@ -53,7 +53,7 @@ static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
 
 #define SLU_MAX_REASONS 64
 
-struct slu_ledger {
+struct slu_account {
     struct slu_count in, from_work, created, repeated, out, to_work;
     uint64_t padding; /* tokens; padding has no documents and no sequences of its own */
     bool masks;       /* the stream has masks: reports have loss_tokens */
@@ -65,11 +65,11 @@ struct slu_ledger {
 };
 
 /* Adds n to the row of `reason` (a static string); makes the row if it is missing. */
-void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count n);
+void slu_account_drop(struct slu_account *l, const char *reason, struct slu_count n);
 
 /* Checks the equation for tokens, sequences, documents and loss_tokens. SLU_E_CONSERVATION, with the
  * counts, if it does not hold. */
-SLU_MUST_USE int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err);
+SLU_MUST_USE int slu_account_check(const struct slu_account *l, struct slu_err *err);
 
 SLU_END_DECLS
 

@@ -22,7 +22,7 @@ static unsigned long long get(const struct slu_count *n, int which)
     return *field(&c, which);
 }
 
-static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
+static int put_row(struct slu_buf *b, const struct slu_account *l, int which,
                    struct slu_err *err)
 {
     char padding[48] = "", work[96] = "";
@@ -44,8 +44,8 @@ static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
     return rc ? rc : slu_buf_printf(b, err, "}}");
 }
 
-int slu_ledger_put_json(struct slu_buf *b, const struct slu_ledger *l,
-                        struct slu_err *err)
+int slu_account_put_json(struct slu_buf *b, const struct slu_account *l,
+                         struct slu_err *err)
 {
     int rc = SLU_OK;
     for (int i = 0; i < (l->masks ? KINDS : LOSS) && !rc; i++)
@@ -61,7 +61,7 @@ static bool number(struct slu_json_value v, const char *key, bool must, uint64_t
     return slu_json_get(v, key, &at) ? slu_json_u64(at, out) : !must;
 }
 
-static bool get_dropped(struct slu_ledger *l, int which, struct slu_json_value v)
+static bool get_dropped(struct slu_account *l, int which, struct slu_json_value v)
 {
     struct slu_json_value dropped;
     struct slu_json_iter it;
@@ -73,15 +73,15 @@ static bool get_dropped(struct slu_ledger *l, int which, struct slu_json_value v
         struct slu_count n = {0};
         if (!slu_json_u64(it.value, field(&n, which)))
             return false;
-        slu_ledger_drop(l, it.key, n);
+        slu_account_drop(l, it.key, n);
     }
     return true;
 }
 
-int slu_ledger_get_json(struct slu_ledger *l, struct slu_json_value v,
-                        struct slu_err *err)
+int slu_account_get_json(struct slu_account *l, struct slu_json_value v,
+                         struct slu_err *err)
 {
-    *l = (struct slu_ledger){0};
+    *l = (struct slu_account){0};
     for (int i = 0; i < KINDS; i++) {
         struct slu_json_value row;
         if (i == LOSS && !(l->masks = slu_json_get(v, name[i], &row)))

@@ -37,7 +37,7 @@ for n in ${MORE:+1 8} 3; do
     check "  a part, and several, are told" shell "grep -q '^pack-plan: part 0 done in [0-9]* s$' out && grep -q '^tokenize: $parts done in' out"
     same "$n parts: the bytes of the pipe" "$good" "$(sha_tree out-$n/shards)"
 done
-same "the books of the whole line, both passes of dedup" '["tokenize", "dedup exact", "dedup near", "decompose", "pack", "shuffle"]' "$(json out-3/report.json '[" ".join(filter(None, (p["program"], p.get("mode")))) for p in d["programs"]]')"
+same "the account of the whole line, both passes of dedup" '["tokenize", "dedup exact", "dedup near", "decompose", "pack", "shuffle"]' "$(json out-3/report.json '[" ".join(filter(None, (p["program"], p.get("mode")))) for p in d["programs"]]')"
 status "all done: nothing is run again" 0 sluice-batch resume --local 2 out-3
 check "and it says so" test "$(wc -l <out)" = 1
 check "status of a whole run" shell 'sluice-batch status out-3 | grep -c "^\([0-9]*\) of \1 parts done$"'
@@ -45,7 +45,7 @@ check "status of a whole run" shell 'sluice-batch status out-3 | grep -c "^\([0-
 # A part that fails.
 recipe 4 >recipe
 inspect --merge-stats --table out-3/report.json >table
-check "  with the books" shell 'sluice-batch status out-3 | tail -n "$(wc -l <table)" | cmp - table'
+check "  with the account" shell 'sluice-batch status out-3 | tail -n "$(wc -l <table)" | cmp - table'
 status "init" 0 sluice-batch init recipe set
 status "a part by hand" 0 sluice-batch task set tokenize 2
 same "the missing parts" 0-1,3 "$(sluice-batch --pending set tokenize)"
@@ -132,7 +132,7 @@ same "cancel, resume: the same bytes" "$good" "$(sha_tree stopped/shards)"
 sluice-batch stages stopped >stages
 same "tasks" "tokenize exact-sign exact-group exact-filter near-group near-verify near-cluster near-filter pack-plan pack-scatter pack-gather shuffle-gather shuffle-finish report " "$(cut -d ' ' -f 1 stages | tr '\n' ' ')"
 same "streams that are stored" "stopped/work/tokenize/N.tks " "$(find stopped/work -name '[0-9]*.tks' | sed 's,/[0-9]*.tks,/N.tks,' | sort -u | tr '\n' ' ')"
-check "the books of a stage that ran three times" test "$(json stopped/report.json 'sum(p.get("mode") == "exact" for p in d["programs"])')" = 1
+check "the account of a stage that ran three times" test "$(json stopped/report.json 'sum(p.get("mode") == "exact" for p in d["programs"])')" = 1
 
 # Without shards, and without steps.
 printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'dedup =' 'choose = --top 80% --by length' 'decompose =' >short
@@ -140,7 +140,7 @@ status "no shuffle" 0 sluice-batch --local 2 short stream
 cat stream/stream/*.tks | inspect --records - | sha >a
 tokenize --id-field id in | dedup | choose --top 80% --by length | decompose | inspect --records - | sha >b
 same "parts of a stream" "$(cat b)" "$(cat a)"
-same "the books of all parts" true "$(json stream/report.json 'd["conserved"]')"
+same "the account of all parts" true "$(json stream/report.json 'd["conserved"]')"
 
 # Streams at the end of each step, and a mix.
 printf '%s\n' 'input = in' 'parts = 3' 'tokenize = --id-field id --domain-field domain' 'dedup = --substring 50' \
@@ -151,7 +151,7 @@ cat mixed/stream/*.tks | inspect --records - | sha >a
 tokenize --id-field id --domain-field domain in | dedup --substring 50 | choose --length 20.. --domain web,code |
     decompose --min 64 --max 512 | pack | shuffle --mix web=0.7,code=0.3 --max-tokens 60000 | inspect --records - | sha >b
 same "the records of the pipe" "$(cat b)" "$(cat a)"
-same "and the books" true "$(json mixed/report.json 'd["conserved"]')"
+same "and the account" true "$(json mixed/report.json 'd["conserved"]')"
 
 if [ -n "$MORE" ]; then
     echo 'keep = needed' >>mixed-recipe

@@ -37,7 +37,7 @@ for r in $order; do
     check "to $r: the tokens are" test "$(sha set/state/tokenize/? | sha)" = "$(cat lines)"
     same "to $r: the bytes of a fresh run" "$(result fresh-$r)" "$(result set)"
     same "to $r: the files of a fresh run" "$(files fresh-$r)" "$(files set)"
-    same "to $r: the books" "$(json "fresh-$r/report.json" '[p["program"] for p in d["programs"]]')" "$(json set/report.json '[p["program"] for p in d["programs"]]')"
+    same "to $r: the account" "$(json "fresh-$r/report.json" '[p["program"] for p in d["programs"]]')" "$(json set/report.json '[p["program"] for p in d["programs"]]')"
 done
 status "once more: nothing to do" 0 sluice-batch --local 2 $r set
 same "  says so" 1 "$(wc -l <out)"

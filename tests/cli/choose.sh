@@ -81,7 +81,7 @@ check "masks are kept" test "$(json <(inspect --json m.tks) 'd["loss_tokens"]')"
 same "all of them" "$(inspect --records m.tks | sort | sha)" "$(inspect --records ma.tks mb.tks | sort | sha)"
 choose -q --top 50% --by length -M 32M --stats s.json <m.tks >top.tks
 status "and through the waiting" 0 inspect --verify top.tks
-check "the books count what is trained on" test "$(json s.json 'd["loss_tokens"]["dropped"]["top"]')" -gt 0
+check "the account count what is trained on" test "$(json s.json 'd["loss_tokens"]["dropped"]["top"]')" -gt 0
 
 # ---- a stream for each domain ----
 
@@ -123,7 +123,7 @@ says "an output too" 2 "cannot be combined with -o" choose --partition other -o 
 says "parts" 2 "--partition writes one folder" choose --partition other --part 0/2 odd.tks
 says "stages" 2 "divide the streams of all parts" choose --top 1 --partition other --stage cut --work w odd.tks
 says "packed sequences" 1 "of another domain" choose --partition other p.tks
-same "the books" 3000 "$(choose -q --partition booked --stats s.json odd.tks && json s.json 'd["documents"]["out"]')"
+same "the account" 3000 "$(choose -q --partition booked --stats s.json odd.tks && json s.json 'd["documents"]["out"]')"
 head -c 60000 odd.tks >torn.tks
 status "a torn stream" 1 choose --partition torn torn.tks
 empty "leaves no file" "$(find torn -type f)"

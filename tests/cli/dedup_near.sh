@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_near.sh - near duplicates: the same bytes and pairs for any -T and -M; planted copies are found; the ledger, the
+# dedup_near.sh - near duplicates: the same bytes and pairs for any -T and -M; planted copies are found; the account, the
 # audit, and refused options. tests/props/check_near.py has the oracle.
 
 have tokenize dedup decompose inspect || return 0

@@ -90,7 +90,7 @@ def equal():
         same = files == sorted(os.listdir("other")) and all(sha("w3-2/" + f) == sha("other/" + f) for f in files)
         result(same and normal(got) == want[1], "every stage's files are the same with %s" % " ".join(extra))
         shutil.rmtree("other")
-    # The books of the parts add up to those of one pass.
+    # The accounts of the parts add up to those of one pass.
     sums = {}
     for _, argv in steps(MODE, "books", 3, 2):
         must(argv + ["--stats", "s.json"])
@@ -105,7 +105,7 @@ def equal():
         for what in ("tokens", "sequences", "documents"):
             sums[what] = sums.get(what, 0) + s[what]["dropped"].get("repeated-passage", 0)
     result(all(v == (books[k]["dropped"]["repeated-passage"] if isinstance(books[k], dict) else books[k]) for k, v in sums.items()),
-           "the books of all parts are those of one pass", "%s\n%s" % (sums, books))
+           "the account of all parts are those of one pass", "%s\n%s" % (sums, books))
     # Of a cut document short stretches go too.
     want = one_pass(1, ["--min-keep", "15"])
     for _, argv in steps(MODE, "keep", 3, 2):

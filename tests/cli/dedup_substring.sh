@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # dedup_substring.sh - repeated passages: planted passages of every length around N; the same bytes for any -T, and for
-# -M with and without room for the data; --annotate finds the passages that are cut; the ledger; runs of one token;
+# -M with and without room for the data; --annotate finds the passages that are cut; the account; runs of one token;
 # refused options.
 
 have tokenize dedup decompose pack inspect || return 0
@@ -66,11 +66,11 @@ result([x for x in left if len(x) > 1] == want, "the annotated passages are thos
 s = json.load(open("s.json"))
 n = sum(map(len, docs.values()))
 result(s["tokens"]["in"] == n and s["tokens"]["out"] == sum(map(len, want)) and
-       s["tokens"]["dropped"] == {"repeated-passage": n - sum(map(len, want))}, "the books: tokens")
+       s["tokens"]["dropped"] == {"repeated-passage": n - sum(map(len, want))}, "the account: tokens")
 result(s["sequences"]["out"] == len(want) and s["sequences"]["dropped"]["repeated-passage"] == len(docs) - len(want),
-       "the books: sequences")
+       "the account: sequences")
 result(s["passages"] == sum(1 for _ in open("passages.jsonl")) > 10 and s["documents_gone"] == len(docs) - len(want),
-       "the books: passages")
+       "the account: passages")
 PY
 same "of a run of one token the first N stay" "z40" "$(inspect --records cut.tks | "$PYTHON" -c 'import json, sys
 for x in sys.stdin:

@@ -14,7 +14,7 @@ same "program, part, arguments and seed" '["tokenize", [0, 2], ["--tokenizer=byt
 same "its inputs" "c.jsonl $(wc -c <c.jsonl)" "$(json $m '"%s %d" % (d["inputs"][0]["name"], d["inputs"][0]["bytes"])')"
 inspect --json t.tks >a
 same "the output's checksum is the stream's" "$(json a 'd["checksum"]')" "$(json $m 'd["output"]["checksum"]')"
-same "the books" "$(json a 'd["tokens"]')" "$(json $m 'd["tokens"]["out"]')"
+same "the account" "$(json a 'd["tokens"]')" "$(json $m 'd["tokens"]["out"]')"
 
 # again MORE...: the same run; says whether it was made again.
 again() {

@@ -13,7 +13,7 @@ same "only those lengths" "256 1000 4096" "$(lengths m.tks)"
 inspect --json m.tks >j.json
 same "  and the header has them" "[256, 1000, 4096]" "$(json j.json 'd["bucket_lengths"]')"
 check "it verifies" inspect --verify m.tks
-check "every token occurs once, bins keep domains apart, padding agrees with the ledger" "$PYTHON" -c '
+check "every token occurs once, bins keep domains apart, padding agrees with the account" "$PYTHON" -c '
 import collections, json, subprocess
 def records(name):
     for line in subprocess.run(["inspect", "--records", name], stdout=subprocess.PIPE, check=True).stdout.splitlines():

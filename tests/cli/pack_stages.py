@@ -87,7 +87,7 @@ def clear(work, n, ranges):
 
 
 def total(stats, program, key):
-    """tokens, sequences, documents of a row of the ledger, over a stage's parts."""
+    """tokens, sequences, documents of a row of the account, over a stage's parts."""
     n = [0, 0, 0]
     for stage, s in stats:
         if stage == program:
@@ -120,7 +120,7 @@ def equal():
             got = whole("w", n, ranges, options, prefix, stats)
             result(facts(got) == want, "%s: N = %d, R = %d: records, order and checksum of the one run" % (name, n, ranges))
             there, back = total(stats, "scatter", "to_work"), total(stats, "gather", "from_work")
-            result(there == back and there[0] > 0, "%s: N = %d, R = %d: the books" % (name, n, ranges), (there, back))
+            result(there == back and there[0] > 0, "%s: N = %d, R = %d: the account" % (name, n, ranges), (there, back))
             out = sum(total(stats, p, "out")[0] for p in ("scatter", "gather"))
             result(total(stats, "scatter", "in")[0] == one["tokens"]["in"] and out == one["tokens"]["out"],
                    "%s: N = %d, R = %d: tokens in and out" % (name, n, ranges), (out, one["tokens"]))

@@ -47,7 +47,7 @@ fi
 # What is left out, and why.
 generic -v --stats st.json -o o.sched set 2>notes
 check "-v prints the sequences left out" grep -q '^schedule: 16 tokens: 8 sequences to a step, 29 steps a pass; left out of every pass: 5 of 237' notes
-same "--stats books it" '{"fewer-than-a-step": 8}' "$(json st.json 'd["sequences"]["dropped"]')"
+same "--stats counts it" '{"fewer-than-a-step": 8}' "$(json st.json 'd["sequences"]["dropped"]')"
 same "  by bucket" '[{"remainder": 5}, {"remainder": 2}, {"remainder": 1}]' \
     "$(json st.json '[b["dropped"] for b in d["schedule"]["buckets"]]')"
 generic --curriculum 1,0,1 --stats st.json -o o.sched set 2>notes

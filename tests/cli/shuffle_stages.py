@@ -93,7 +93,7 @@ def finish(work, out, extra=()):
     return ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "finish", "-o", out]
 
 
-def ledger(argv, sums):
+def account(argv, sums):
     """Runs it, and adds what its report says of tokens to sums."""
     must(argv + ["--stats", "s.json"])
     t = json.load(open("s.json"))["tokens"]
@@ -118,11 +118,11 @@ def one_stream(streams, what, n, ranges, extra=(), mix=None, options=()):
         must(argv)
     for argv in list(scatters(streams, "w", n, ranges, list(extra) + list(options))) + list(
             gathers("w", ranges, "o.{part}", list(extra) + list(options))):
-        ledger(argv, sums)
+        account(argv, sums)
     parts = ["o.%d" % j for j in range(ranges)]
     want, got = must(["inspect", "--records", "one.tks"]).out, must(["inspect", "--records"] + parts).out
     result(want == got, "%s, N = %d, R = %d: the records of one shuffle, in order" % (what, n, ranges), "")
-    result(balanced(sums), "%s, N = %d, R = %d: the books balance" % (what, n, ranges), sums)
+    result(balanced(sums), "%s, N = %d, R = %d: the account balance" % (what, n, ranges), sums)
     a, b = json.loads(must(["inspect", "--json", "one.tks"]).out), json.loads(must(["inspect", "--json", parts[0]]).out)
     result(a["provenance"] == b["provenance"] and (a["tokens"] > 0 or "0" in extra), "%s: provenance" % what, "%s\n%s" % (a, b))
     return parts
@@ -141,16 +141,16 @@ def one_set(streams, what, n, ranges, extra=(), shards=(), want=None, mix=None, 
     for argv in list(counts(streams, "w", n, every, mix) if mix else []):
         must(argv)
     for argv in scatters(streams, "w", n, ranges, every):
-        ledger(argv, sums)
+        account(argv, sums)
     last = list(gathers("w", ranges, "set", every + list(shards)))
     random.Random(n * 31 + ranges).shuffle(last)
     for argv in last:
-        ledger(argv, sums)
+        account(argv, sums)
     result(not os.path.exists("set/report.json"), "%s, N = %d, R = %d: incomplete before finish" % (what, n, ranges))
     must(finish("w", "set", every + list(shards)))
     why = differs(tree("set"), want)
     result(not why, "%s, N = %d, R = %d: the set of one shuffle" % (what, n, ranges), why)
-    result(balanced(sums), "%s, N = %d, R = %d: the books balance" % (what, n, ranges), sums)
+    result(balanced(sums), "%s, N = %d, R = %d: the account balance" % (what, n, ranges), sums)
     return want
 
 
@@ -500,7 +500,7 @@ def forged():
         r = r if r.status else Run(finish("bad", "set", WDS + SIZE))
         result(re.search(say, r.err), what + ": says so", r)
 
-    ROW, OUT = 3, 14  # of the books: words before them, and where what went out is in them
+    ROW, OUT = 3, 14  # of the account: words before them, and where what went out is in them
 
     def remove(f):
         f.section[k] = f.section[k][size:]
@@ -511,7 +511,7 @@ def forged():
         c[5 * (k - first) + 1] -= 1
         f.section[counts] = struct.pack("<%dQ" % len(c), *c)
 
-    def remove_from_books(f):
+    def remove_from_account(f):
         remove_and_count(f)
         b = u64s(f.section[book])
         b[ROW + OUT + 1] -= 1  # sequences that went out
@@ -529,7 +529,7 @@ def forged():
 
     found("a record that was taken out", remove, "hold other sequences than the|are not what all parts read")
     found("and is not counted", remove_and_count, "damaged|add up")
-    found("nor in the books", remove_from_books, "differ from those read")
+    found("nor in the account", remove_from_account, "differ from those read")
     found("a token that was changed", change, "are not what all parts read")
     found("a record that is there twice", twice, "hold other sequences than the|are not what all parts read")
     found("records in another order", order, "damaged")

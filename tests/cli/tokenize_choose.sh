@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_choose.sh - the documents that are chosen: by --holdout and --sample by their text, by --max-tokens by their
-# order; the same for any -T, -M, parts, files and tokenizer; the ledger; text and tokens by domain in the report.
+# order; the same for any -T, -M, parts, files and tokenizer; the account; text and tokens by domain in the report.
 
 have tokenize inspect || return 0
 corpus c.jsonl 1500000 21

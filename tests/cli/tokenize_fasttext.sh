@@ -69,7 +69,7 @@ for model in soft.bin tree.bin ova.bin soft.ftz; do
     same "$model: as the program says" "ok " "$("$PYTHON" judge.py $model)"
 done
 tokenize -q -t bytes --fasttext 'soft.bin:en>=0.5' --stats s.json --rejects r.jsonl -o x.tks c.jsonl
-check "it is booked" test "$(json s.json 'd["documents"]["dropped"]["fasttext"]')" -gt 50
+check "it is counted" test "$(json s.json 'd["documents"]["dropped"]["fasttext"]')" -gt 50
 same "  and the records are kept" "$(json s.json 'd["documents"]["dropped"]["fasttext"]')" "$(grep -c '"reason":"fasttext"' r.jsonl)"
 tokenize -q -t bytes --fasttext 'soft.bin:en>=0.5' -o all.tks c.jsonl
 for o in "-T 1" "-T 3 -M 32M"; do

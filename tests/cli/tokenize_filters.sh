@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_filters.sh - documents that filters leave out: --where against Python, in all formats and ways to read them, its
-# errors, and the books.
+# errors, and the account.
 
 have tokenize inspect || return 0
 
@@ -48,7 +48,7 @@ while IFS='%' read -r expr want; do
     "$PYTHON" want.py "$want" >want
     tokenize -q -t bytes --id-field id --where "$expr" --stats s.json -o x.tks c.jsonl
     same "$expr" "$(cat want)" "$(kept x.tks)"
-    same "  the books have the others" "300 $((300 - $(wc -l <want)))" \
+    same "  the account have the others" "300 $((300 - $(wc -l <want)))" \
         "$(json s.json 'str(d["documents"]["in"]) + " " + str(d["documents"]["dropped"].get("where", 0))')"
 done <<'W'
 lang == "en"%r["lang"] == "en"

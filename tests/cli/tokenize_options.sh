@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_options.sh - EOS and BOS, ids and domains, documents put aside, the provenance, and the ledger.
+# tokenize_options.sh - EOS and BOS, ids and domains, documents put aside, the provenance, and the account.
 
 have tokenize inspect || return 0
 
@@ -31,7 +31,7 @@ status "--domain and --domain-field" 2 tokenize -t bytes --domain a --domain-fie
 tokenize -t bytes --stats s.json a.jsonl >x.tks
 same "empty texts are dropped and counted" '[2, 1, 1, 1]' \
     "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"], d["documents"]["out"], d["tokens"]["created"]]')"
-check "the books balance" books s.json
+check "the account balance" books s.json
 "$PYTHON" -c 'print("{\"text\": \"a\", \"id\": \"%s\"}" % ("i" * 70000))' >long.jsonl
 status "an id of 70,000 bytes" 1 tokenize -t bytes --id-field id -o y.tks long.jsonl
 check "is named" grep -q 'long.jsonl:1:.*"id" is longer' err
@@ -39,7 +39,7 @@ check "is named" grep -q 'long.jsonl:1:.*"id" is longer' err
 # held-out documents
 corpus c.jsonl 800000 9
 tokenize -t bytes --id-field id --seed 3 --holdout 10% --holdout-output h.tks --stats s.json -o m.tks c.jsonl
-check "the books balance with a holdout" books s.json
+check "the account balance with a holdout" books s.json
 "$PYTHON" - <<'PY' >n
 import json
 d = json.load(open("s.json"))["documents"]

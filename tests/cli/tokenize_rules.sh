@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_rules.sh - tokenize --rules and --c4-lines: what is left out by which rule, in all formats and ways to read, the books, and
+# tokenize_rules.sh - tokenize --rules and --c4-lines: what is left out by which rule, in all formats and ways to read, the account, and
 # errors. tests/unit/test_rules.c has each threshold, tests/judges/readers_rules.py datatrove's decisions.
 
 have tokenize inspect || return 0
@@ -49,7 +49,7 @@ of = {json.loads(l)["text"]: json.loads(l)["id"].split()[0] for l in open("c.jso
 short = [r for r in rows if "text" in r]
 bad = [r for r in short if json.loads(r["text"])["id"].split()[0] != r["reason"]]
 print("ok" if not bad and len(short) > 180 else bad[:1])')"
-same "  the books too" ok "$(json s.json '"ok" if len(d["documents"]["dropped"]) >= 9 and all(d["documents"]["dropped"].get(k) == 20 for k in
+same "  the account too" ok "$(json s.json '"ok" if len(d["documents"]["dropped"]) >= 9 and all(d["documents"]["dropped"].get(k) == 20 for k in
     ("gopher-quality.min_doc_words", "gopher-repetition.dup_line_char_frac", "c4.curly_bracket", "fineweb.line_punct_ratio")) else d["documents"]')"
 same "  in all" "$(json s.json 'd["filtered"]')" "$(wc -l <r.jsonl)"
 same "  the good ones are left" "$(seq 0 12 239 | sed 's/^/good /')" "$(kept x.tks)"
@@ -148,7 +148,7 @@ Four five six!
 Seven, eight nine?
 Ten of these.
 That is enough." "$(inspect --records x.tks | "$PYTHON" -c 'import json, sys; print(bytes(json.loads(sys.stdin.readline())["tokens"]).decode())')"
-same "  the books say how much" '{"documents": 1, "lines": 3, "bytes": 44}' "$(json s.json 'json.dumps(d["edited"])')"
+same "  the account say how much" '{"documents": 1, "lines": 3, "bytes": 44}' "$(json s.json 'json.dumps(d["edited"])')"
 same "  and what was dropped" '{"c4.curly_bracket": 1, "c4.lorem_ipsum": 1, "c4.min_num_sentences": 1} 2' "$(dropped s.json) $(json s.json 'd["documents"]["out"]')"
 same "  --rejects has them as they were" 3 "$(wc -l <r.jsonl)"
 inspect --json x.tks >x.json

@@ -96,7 +96,7 @@ static void whole(const uint8_t *p, size_t n, unsigned options)
     static const struct slu_shards_span all[N_BUCKET] = {{0, 8, true}, {0, 2, true}};
     struct slu_err err = SLU_ERR_INIT;
     struct source src = {.span = all};
-    struct slu_ledger ledger = {0};
+    struct slu_account account = {0};
     struct slu_buf t = SLU_BUF_INIT;
     struct slu_names *names;
     const char *dir = in_folder("set");
@@ -111,7 +111,7 @@ static void whole(const uint8_t *p, size_t n, unsigned options)
     int rc = slu_shards_write(s, give, &src, NULL, 1, 2, &err);
     if (!rc) {
         must(slu_shards_sum(s)->n.sequences == 10);
-        rc = slu_shards_finish(s, "fuzz", &ledger, &err);
+        rc = slu_shards_finish(s, "fuzz", &account, &err);
     }
     if (rc)
         faulty(&err);
@@ -150,12 +150,12 @@ static void part(unsigned i, const uint8_t *p, size_t n, unsigned options)
 static void join(unsigned options)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_ledger ledger = {0};
+    struct slu_account account = {0};
     struct slu_names *names;
     struct slu_shards *s = begin(in_folder("parts"), true, options & 4, &names);
     int rc = slu_shards_join(s, in_folder("work"), 2, NULL, &err);
     if (!rc)
-        rc = slu_shards_finish(s, "fuzz", &ledger, &err);
+        rc = slu_shards_finish(s, "fuzz", &account, &err);
     if (rc && rc != SLU_EOF)
         faulty(&err);
     slu_shards_free(s);

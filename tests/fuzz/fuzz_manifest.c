@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         rc = cli_manifest_end(&ctx, &err);
     must(!rc || !skip);
     cli_manifest_free(&ctx);
-    ctx.ledger = (struct slu_ledger){0};
+    ctx.account = (struct slu_account){0};
     if (!rc)
         must(begin(&ctx, &skip) == SLU_OK && skip);
     cli_manifest_free(&ctx);

@@ -4,7 +4,7 @@
 What it proves: 200 random trials (and more with --max-segments) give the bins of the plain algorithm in which the bin
 opened first wins a tie: the same bins in the same order with the same contents, hence the same multiset of residuals.
 Bins are padded or dropped as asked; domains mix only if they may; sequences that are too long are split, dropped or
-refused; concat-and-chunk follows its definition; label tokens, the ledger and the figures are right.
+refused; concat-and-chunk follows its definition; label tokens, the account and the figures are right.
 
 Each domain of a stream is packed separately, so one run of pack is 40 trials.
 """
@@ -112,7 +112,7 @@ for capacity in 16, 37, 64, 100, 257:
     result((s["bins"], s["certificate"], s["full_bins"]) == (len(want), len(want) - bound, rooms.count(0)) and
            abs(s["fill"] - tok / (len(want) * capacity)) < 1e-8 and
            abs(s["padding_ratio"] - (len(want) * capacity - tok) / tok) < 1e-8, "figures, bins of %d" % capacity, s)
-    result(s["tokens"]["padding"] == sum(rooms), "padding is booked, bins of %d" % capacity)
+    result(s["tokens"]["padding"] == sum(rooms), "padding is counted, bins of %d" % capacity)
     for other in ["-T", "1"], ["-T", "7"], ["-M", "32M"]:
         same = run("pack", "--length", capacity, *other, stdin=docs.stream())
         result(same == out, "the same bytes with %s, bins of %d" % (" ".join(other), capacity))
@@ -128,7 +128,7 @@ want = padded(best_fit([x for x in [((i, 0), len(t)) for i, t in enumerate(docs.
 compare("--mix-domains", docs, 128, ["--mix-domains"], want)
 _, s = compare("--fill drop", docs, 128, ["--fill", "drop", "--mix-domains"], want, pad=False)
 lost = sum(128 - b[-1][2] for b in want if b[-1][0] is None)
-result(s["tokens"]["dropped"].get("not-full") == lost and s["tokens"]["padding"] == 0, "--fill drop is booked", s["tokens"])
+result(s["tokens"]["dropped"].get("not-full") == lost and s["tokens"]["padding"] == 0, "--fill drop is counted", s["tokens"])
 
 docs = mixture(rng, 128, 4, 100, most=700)
 want = [b for items in by_domain(docs, 128).values() for b in padded(best_fit(items, 128), 128)]
@@ -137,7 +137,7 @@ cut = sum(len(t) > 128 for t in docs.texts)
 result(abs(s["truncation_ratio"] - cut / len(docs.texts)) < 1e-8, "truncation ratio", (s["truncation_ratio"], cut))
 want = [b for items in by_domain(docs, drop=128).values() for b in padded(best_fit(items, 128), 128)]
 _, s = compare("--long drop", docs, 128, ["--long", "drop"], want)
-result(s["sequences"]["dropped"].get("too-long") == cut, "--long drop is booked", s["sequences"])
+result(s["sequences"]["dropped"].get("too-long") == cut, "--long drop is counted", s["sequences"])
 p = run("pack", "--length", 128, "--long", "error", stdin=docs.stream(), check=False)
 result(p.returncode == 1 and p.stderr.count(b"\n") == 1 and b"document" in p.stderr, "--long error", p.stderr)
 

@@ -171,7 +171,7 @@ def one(r, number, n):
         out, s = stats("choose", "-q", *args, stdin=stream)
         result(run("inspect", "--records", "-", stdin=out).splitlines() == [d.line for d in docs if d.number in chosen], what)
         want = {why: sum(d.size for d in x) for why, x in dropped.items() if x}
-        result(s["tokens"]["dropped"] == want, what + ": the books", (s["tokens"]["dropped"], want))
+        result(s["tokens"]["dropped"] == want, what + ": the account", (s["tokens"]["dropped"], want))
         for extra in ["-M32M", "-T3"], ["-M2G", "-T1"]:
             result(run("choose", "-q", *args, *extra, folder + "/s.tks") == out, what + ": from a file, " + " ".join(extra))
         if with_top and number % 3 == 0:

@@ -3,7 +3,7 @@
 
 What it proves: about 1,000 lengths around every power of two are cut as the rule says, with and without label tokens,
 for power-of-two and other buckets. Random cuts keep every invariant and are distributed as P(L) ~ 1/L (chi-square).
-Threads, memory and the division of a stream into parts change no byte. Filters, tails, packed input, the ledger and
+Threads, memory and the division of a stream into parts change no byte. Filters, tails, packed input, the account and
 the paper's means are right.
 """
 import os

@@ -169,7 +169,7 @@ def balanced(path):
 def step(what, want, program, *argv, exactly=True):
     run(program, *argv, "-o", "out.tks", "--stats", "s.json")
     same(what, Book("out.tks"), want, exactly)
-    say(balanced("s.json"), what + ": the books have them")
+    say(balanced("s.json"), what + ": the account have them")
     run("inspect", "--verify", "out.tks")
 
 
@@ -187,7 +187,7 @@ def stages(what, want, program, names, options, n, files):
                 argv += ["--part", "%d/%d" % (i, n), "-o", outs[-1]]
             run(*argv, "--stats", "s.json")
     same("%s in stages, N = %d" % (what, n), Book(*outs), want)
-    say(balanced("s.json"), "%s in stages, N = %d: the books have them" % (what, n))
+    say(balanced("s.json"), "%s in stages, N = %d: the account have them" % (what, n))
     subprocess.run(["rm", "-rf", "work"] + outs, check=True)
 
 
@@ -204,7 +204,7 @@ def dedup_stages(want, mode, n, files):
                 *(["--ranges", n] if name == "sign" else []), *([files[i]] if reads == "reads" else []),
                 *(["-f", "-o", outs[i]] if writes == "writes" else []), "--stats", "s.json")
             if writes == "writes":
-                say(balanced("s.json"), what + ": the books have them")
+                say(balanced("s.json"), what + ": the account have them")
     run("dedup", *mode, "a.tks", "-o", "one.tks", "-f")
     book = Book(*outs)
     same(what, book, want, exactly=False)
@@ -249,7 +249,7 @@ def in_stages(want, name, options):
     for i in range(2):
         run("shuffle", "--stage", "gather", *options, "--part", "%d/2" % i, "-o", "set3", "--stats", "s.json")
         trained += json.load(open("s.json")).get("loss_tokens", {"out": 0})["out"]
-    say(trained == sum(map(len, want.values())), name + " in stages: the books of gather have them")
+    say(trained == sum(map(len, want.values())), name + " in stages: the account of gather have them")
     run("shuffle", "--stage", "finish", *options, "-o", "set3", "--stats", "s.json")
     same(name + " in stages", Book.of_set("set3"), want)
     say(digests("set") == digests("set3") != b"", name + " in stages: the same bytes")
@@ -266,13 +266,13 @@ def to_set(want, format, *more):
         return
     say(not p.returncode, name + p.stderr.decode())
     same(name, Book.of_set("set"), want)
-    say(balanced("s.json"), name + ": the books have them")
+    say(balanced("s.json"), name + ": the account have them")
     same(name + ": the segments", Book(*glob.glob("set/segments/*.tks")), want)
     run("inspect", "--verify", "set")
     step(name + ", and the set as an input", want, "shuffle", "--input-format", "set", "set", "-f")
     run("shuffle", *options, "--last", "drop", "--shard-sequences", 64, "-o", "set2", "k.tks", "--stats", "s.json")
     same(name + " --last drop", Book.of_set("set2"), want, exactly=False)
-    say(balanced("s.json"), name + " --last drop: the books have them")
+    say(balanced("s.json"), name + " --last drop: the account have them")
     in_stages(want, name, options)
     # A report that was changed: the masks of the shards are not those that it says.
     text = open("set/report.json").read()
@@ -296,7 +296,7 @@ def sets_as_inputs(both):
     sets = ["--input-format", "set", "-f", "a.set", "c.set"]
     run("shuffle", "--format", "mds", *sets, "-o", "to.set", "--stats", "s.json")
     same("two sets, in another format", Book.of_set("to.set"), both)
-    say(balanced("s.json"), "two sets, in another format: the books have them")
+    say(balanced("s.json"), "two sets, in another format: the account have them")
     run("inspect", "--verify", "to.set")
     step("two sets, mixed", both, "shuffle", "--mix-by", "input", "--mix", "a.set=0.3,c.set=0.7", "--max-tokens", 80000, *sets,
          exactly=False)
@@ -320,7 +320,7 @@ def sets_without_masks(both):
         step(what + ", cut", both, "decompose", "--min", 8, "--max", 64, "--accept-mismatch", *inputs)
         run("shuffle", "--format", "mds", *inputs, "-o", "to.set", "--stats", "s.json")
         same(what + ", in another format", Book.of_set("to.set"), both)
-        say(balanced("s.json"), what + ", in another format: the books have them")
+        say(balanced("s.json"), what + ", in another format: the account have them")
         run("inspect", "--verify", "to.set")
         subprocess.run(["rm", "-rf", "b.set", "to.set"], check=True)
     subprocess.run(["rm", "-rf", "a.set"], check=True)
@@ -340,7 +340,7 @@ def main():
     run("tokenize", *tok, "--spans-field", "spans", "a.jsonl", "-o", "a.tks", "--stats", "s.json")
     book = Book("a.tks")
     same("tokenize", book, want)
-    say(balanced("s.json"), "tokenize: the books have them")
+    say(balanced("s.json"), "tokenize: the account have them")
     dropped = json.load(open("s.json"))["documents"]["dropped"]
     say(dropped.get("untrained", 0) == N - len(want) > 0, "dialogues with nothing to train on are counted")
     run("tokenize", *tok, "b.jsonl", "-o", "b.tks")
@@ -398,7 +398,7 @@ def main():
     sets_without_masks(both)
     run("shuffle", "--documents", "--format", "olmo", "-o", "set", "a.tks", "--stats", "s.json")
     same("shuffle --documents --format olmo", Book.of_set("set"), want)
-    say(balanced("s.json"), "shuffle --documents --format olmo: the books have them")
+    say(balanced("s.json"), "shuffle --documents --format olmo: the account have them")
     run("inspect", "--verify", "set")
     sys.exit(1 if bad else 0)
 

@@ -2,7 +2,7 @@
 """shuffle --mix takes the sequences that a simple model takes, in the model's order.
 
 The model sorts each source's sequences by their hash once for each epoch and walks along that list; the program never
-sorts them. The test compares every sequence and its position, the report's figures and the ledger, on random corpora:
+sorts them. The test compares every sequence and its position, the report's figures and the account, on random corpora:
 missing and unwanted sources, weight 0, 0.01 to 7 epochs, schedules, packed sequences of several domains, equal
 documents from several inputs; from a file, from a pipe, and beyond -M.
 """

@@ -3,7 +3,7 @@
 
 What it proves: the tokens of each paragraph, its words, the n-grams that were seen, and the dropped and kept tokens
 are right, token by token: for whole documents, pieces and packed sequences, for both kinds of words, for --ngram 0,
-1, 3 and 13, and for thresholds that are met exactly. The report and the ledger are right, too. With a false-positive
+1, 3 and 13, and for thresholds that are met exactly. The report and the account are right, too. With a false-positive
 rate of 10^-6, the filter makes no error on a few thousand n-grams; test_bloom.c tests its rate.
 """
 import io
@@ -143,7 +143,7 @@ def compare(name, data, by, n=13, least=None, overlap="0.8", unit="word"):
            [r for r in zip(rows, want_rows) if r[0] != r[1]][:1] or (len(rows), len(want_rows)))
     dropped = st["tokens"]["dropped"]
     result(dropped.get("repeated-document", 0) == left["document"] and
-           dropped.get("repeated-paragraph", 0) == left["paragraph"], "%s: the books" % name, (dropped, left))
+           dropped.get("repeated-paragraph", 0) == left["paragraph"], "%s: the account" % name, (dropped, left))
 
 
 # ---- a corpus that repeats in every way ----

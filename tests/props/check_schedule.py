@@ -146,7 +146,7 @@ for trial in range(60):
                 first + row["per_step"] > row["sequences"] or row["per_step"] * row["length"] != c["batch"]:
             wrong["ranks"].append(name)
             break
-    # the header and the books
+    # the header and the account
     used = [sum(1 for s in got if s[2] == b) for b in range(n)]
     first_pass = [sum(1 for x in passes[0] if x[0] == b) for b in range(n)]
     for b, row in enumerate(h["buckets"]):

@@ -99,7 +99,7 @@ class Corpus:
 
 
 def stats(program, *args, stdin=b""):
-    """(output, --stats object), with the books checked."""
+    """(output, --stats object), with the account checked."""
     with tempfile.TemporaryDirectory() as d:
         path = os.path.join(d, "stats.json")
         out = run(program, *args, "--stats", path, stdin=stdin)

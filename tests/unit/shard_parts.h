@@ -159,11 +159,11 @@ static struct source source_of(struct set *t, const struct slu_shards_span *span
 
 static int finish(struct set *t)
 {
-    struct slu_ledger l = {0};
+    struct slu_account l = {0};
 
     l.out = slu_shards_sum(t->shards)->n;
     if (slu_shards_dropped(t->shards)->n.sequences)
-        slu_ledger_drop(&l, "short", slu_shards_dropped(t->shards)->n);
+        slu_account_drop(&l, "short", slu_shards_dropped(t->shards)->n);
     return slu_shards_finish(t->shards, "test", &l, &t->err);
 }
 

@@ -1,5 +1,5 @@
 /* test_core.c - buffers, files that appear when complete, the ordered pipeline, the
- * ledger, hashes. */
+ * account, hashes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,48 +161,48 @@ static void outputs_appear_whole(void **state)
 
 /* ---- account ---- */
 
-static void books_that_do_not_balance_are_refused(void **state)
+static void accounts_that_do_not_balance_are_refused(void **state)
 {
-    struct slu_ledger l = {.in = {3, 3, 100}, .created = {0, 2, 3}, .padding = 7};
+    struct slu_account l = {.in = {3, 3, 100}, .created = {0, 2, 3}, .padding = 7};
     (void)state;
     l.out = (struct slu_count){2, 4, 60};
-    slu_ledger_drop(&l, "tail", (struct slu_count){1, 1, 25});
-    slu_ledger_drop(&l, "tail", (struct slu_count){0, 0, 25});
+    slu_account_drop(&l, "tail", (struct slu_count){1, 1, 25});
+    slu_account_drop(&l, "tail", (struct slu_count){0, 0, 25});
     assert_int_equal(l.n_dropped, 1);
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    assert_int_equal(slu_account_check(&l, &err), SLU_OK);
     l.out.tokens++;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_int_equal(slu_account_check(&l, &err), SLU_E_CONSERVATION);
     assert_non_null(strstr(err.msg, "tokens"));
     l.out.tokens--;
     l.out.documents--;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_int_equal(slu_account_check(&l, &err), SLU_E_CONSERVATION);
     assert_non_null(strstr(err.msg, "documents"));
     l.out.documents++;
     l.in.loss_tokens += 2;
     l.out.loss_tokens++;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_int_equal(slu_account_check(&l, &err), SLU_E_CONSERVATION);
     assert_non_null(strstr(err.msg, "trained on"));
-    slu_ledger_drop(&l, "tail", (struct slu_count){0, 0, 0, 1});
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    slu_account_drop(&l, "tail", (struct slu_count){0, 0, 0, 1});
+    assert_int_equal(slu_account_check(&l, &err), SLU_OK);
     l.in.sequences++;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_int_equal(slu_account_check(&l, &err), SLU_E_CONSERVATION);
 }
 
 /* The equation includes the records that a stage reads from a work folder and writes to
  * it. */
-static void books_of_stages_balance(void **state)
+static void accounts_of_stages_balance(void **state)
 {
-    struct slu_ledger l = {.in = {3, 3, 100}, .to_work = {3, 3, 90}};
+    struct slu_account l = {.in = {3, 3, 100}, .to_work = {3, 3, 90}};
     (void)state;
     l.out.tokens = 10;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    assert_int_equal(slu_account_check(&l, &err), SLU_OK);
     l.to_work.documents--;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
-    l = (struct slu_ledger){.from_work = {3, 3, 90}, .padding = 6, .out = {3, 1, 96}};
-    slu_ledger_drop(&l, "joined", (struct slu_count){0, 2, 0});
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    assert_int_equal(slu_account_check(&l, &err), SLU_E_CONSERVATION);
+    l = (struct slu_account){.from_work = {3, 3, 90}, .padding = 6, .out = {3, 1, 96}};
+    slu_account_drop(&l, "joined", (struct slu_count){0, 2, 0});
+    assert_int_equal(slu_account_check(&l, &err), SLU_OK);
     l.from_work.tokens--;
-    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_int_equal(slu_account_check(&l, &err), SLU_E_CONSERVATION);
     assert_non_null(strstr(err.msg, "from_work 89"));
     assert_null(strstr(err.msg, "to_work"));
 }
@@ -552,8 +552,8 @@ int main(void)
         cmocka_unit_test(pipe_keeps_order),
         cmocka_unit_test(pipe_reports_the_earliest_fault),
         cmocka_unit_test(outputs_appear_whole),
-        cmocka_unit_test(books_that_do_not_balance_are_refused),
-        cmocka_unit_test(books_of_stages_balance),
+        cmocka_unit_test(accounts_that_do_not_balance_are_refused),
+        cmocka_unit_test(accounts_of_stages_balance),
         cmocka_unit_test(pages_are_zeroed_and_aligned),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),

@@ -101,7 +101,7 @@ static void runs_of_a_document(void **unused)
     struct slu_batch b;
     struct slu_decompose_scratch x = {0};
     struct slu_decompose_stat s = {0};
-    struct slu_ledger l = {0};
+    struct slu_account l = {0};
     struct slu_decompose d = cutter(4, 8, false);
     slu_batch_init(&b, 2);
     /* Two halves of document 1 are one run; 3 and 4 stand alone, a gap parts 5, padding
@@ -119,11 +119,11 @@ static void runs_of_a_document(void **unused)
     assert_int_equal(slu_decompose_batch(&d, &b, &x, &s, NULL), SLU_OK);
     check_batch(&b, want, 8);
     assert_int_equal(b.seg[b.seq[2].seg_off].id_len, 2);
-    slu_decompose_book(&s, &l);
+    slu_decompose_account(&s, &l);
     l.in = (struct slu_count){5, 2, 43};
     slu_batch_sum(&b);
     l.out = b.sum.n;
-    assert_int_equal(slu_ledger_check(&l, NULL), SLU_OK);
+    assert_int_equal(slu_account_check(&l, NULL), SLU_OK);
     /* The same with tails dropped, and again on the result. */
     d.drop_tails = true;
     memset(&s, 0, sizeof s);

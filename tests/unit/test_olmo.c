@@ -73,7 +73,7 @@ static void write_set(void)
     struct slu_header h;
     struct slu_names *names;
     struct slu_shards *s;
-    struct slu_ledger l = {0};
+    struct slu_account l = {0};
     unsigned at = 0;
     header(&h);
     assert_int_equal(slu_names_new(&names, &err), SLU_OK);

@@ -109,7 +109,7 @@ static void write_set(bool drop_last, bool force, unsigned threads, uint64_t n)
     struct slu_header h;
     struct slu_names *names;
     struct slu_shards *s;
-    struct slu_ledger l = {0};
+    struct slu_account l = {0};
     struct source src = {0, n, {4, 16}};
 
     header(&h);
@@ -370,7 +370,7 @@ static char *toy_set(const struct slu_shard_format *f, unsigned threads, bool dr
     struct slu_header h;
     struct slu_names *names;
     struct slu_shards *s;
-    struct slu_ledger l = {0};
+    struct slu_account l = {0};
     struct source src = {0, 23, {4, 16}};
 
     snprintf(cmd, sizeof cmd, "rm -rf %s", dir);

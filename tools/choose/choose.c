@@ -225,10 +225,10 @@ static int report(struct job *j, const struct slu_sum *in, struct slu_err *err)
         cli_stat_u64(j->ctx, "groups", r->groups);
     if (!w && !j->partition)
         return SLU_OK;
-    cli_book_in(j->ctx, in);
+    cli_account_in(j->ctx, in);
     for (int why = SLU_WHY_DOMAIN; why < SLU_N_WHY; why++)
         if (r->dropped[why].sequences)
-            slu_ledger_drop(&j->ctx->ledger, slu_why_name[why], r->dropped[why]);
+            slu_account_drop(&j->ctx->account, slu_why_name[why], r->dropped[why]);
     warn_of_none(j, r, in->n.sequences);
     j->writer = NULL;
     return w ? cli_close_writer(j->ctx, w, err)

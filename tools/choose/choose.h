@@ -46,7 +46,7 @@ SLU_MUST_USE int choose_want(struct choose_wanted *w, struct cli_ctx *ctx,
 void choose_wanted_release(struct choose_wanted *w, struct cli_ctx *ctx);
 
 /* open: SLU_E_USAGE if the folder has files. h: of the input; the caller frees *p, also
- * after a failure. close: writes all files, and counts them in the ledger. */
+ * after a failure. close: writes all files, and counts them in the account. */
 struct choose_partition;
 SLU_MUST_USE int choose_partition_open(struct choose_partition **p, struct cli_ctx *ctx,
                                        const struct slu_header *h,

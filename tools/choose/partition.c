@@ -70,7 +70,7 @@ int choose_partition_open(struct choose_partition **out, struct cli_ctx *ctx,
     slu_header_init(&p->header);
     slu_seqrec_init(&p->rec);
     slu_batch_init(&p->b, h->tok_bytes);
-    p->b.masks = ctx->ledger.masks = h->masks;
+    p->b.masks = ctx->account.masks = h->masks;
     int rc = is_empty(dir, err);
     if (!rc)
         rc = cli_stream_header(ctx, h, &p->header, err);
@@ -191,7 +191,7 @@ static int end_file(struct choose_partition *p, struct slu_err *err)
         return rc;
     const struct slu_count n = slu_writer_sum(w)->n;
     p->writer = NULL;
-    slu_count_add(&p->ctx->ledger.out, n);
+    slu_count_add(&p->ctx->account.out, n);
     rc = slu_writer_close(w, err);
     return rc ? rc : put_entry(p, &n, err);
 }
@@ -213,11 +213,11 @@ static int take(struct choose_partition *p, bool other, const void *rec, size_t 
     return rc || slu_batch_weight(&p->b) < BATCH_TOK ? rc : flush(p, err);
 }
 
-/* The books are checked before the list, which says that all is there, is written. */
+/* The account is checked before the list, which says that all is there, is written. */
 static int write_list(struct choose_partition *p, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_ledger_check(&p->ctx->ledger, err);
+    int rc = slu_account_check(&p->ctx->account, err);
 
     if (!rc)
         rc = slu_buf_printf(&p->list, err, "\n]\n");

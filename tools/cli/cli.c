@@ -438,7 +438,7 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
     struct slu_header mine;
     struct slu_out *out;
     *w = NULL;
-    ctx->ledger.masks |= h->masks; /* a stage may read work files only */
+    ctx->account.masks |= h->masks; /* a stage may read work files only */
     int rc = slu_out_open(&out, ctx->common.output, err);
     if (rc)
         return rc;
@@ -459,15 +459,15 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
     return rc;
 }
 
-void cli_book_in(struct cli_ctx *ctx, const struct slu_sum *in)
+void cli_account_in(struct cli_ctx *ctx, const struct slu_sum *in)
 {
-    slu_count_add(&ctx->ledger.in, in->n);
+    slu_count_add(&ctx->account.in, in->n);
 }
 
 int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w, struct slu_err *err)
 {
-    slu_count_add(&ctx->ledger.out, slu_writer_sum(w)->n);
-    int rc = slu_ledger_check(&ctx->ledger, err);
+    slu_count_add(&ctx->account.out, slu_writer_sum(w)->n);
+    int rc = slu_account_check(&ctx->account, err);
     if (!rc)
         return slu_writer_close(w, err);
     slu_writer_abort(w);

@@ -92,7 +92,7 @@ struct cli_ctx {
     uint64_t given; /* bit i: row i of the program's table is on the command line */
     const char *const *input; /* positional arguments */
     size_t n_input;
-    struct slu_ledger ledger; /* the program fills it; main checks and reports it */
+    struct slu_account account; /* the program fills it; main checks and reports it */
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader by a run that writes no stream */
     const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:
@@ -209,9 +209,9 @@ SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                                  const struct slu_header *h, struct slu_names *names,
                                  bool no_vocab, struct slu_err *err);
 /* Counts the input of a program that reads a stream as `in`. */
-void cli_book_in(struct cli_ctx *ctx, const struct slu_sum *in);
-/* Counts the writer's sum as `out`, checks the ledger, and only then closes the stream.
- * Frees w even on failure. */
+void cli_account_in(struct cli_ctx *ctx, const struct slu_sum *in);
+/* Counts the writer's sum as `out`, checks the account, and only then closes the
+ * stream. Frees w even on failure. */
 SLU_MUST_USE int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w,
                                   struct slu_err *err);
 /* Number of batches that may be in flight within share_byte of -M. */

@@ -83,7 +83,7 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
         slu_reader_find_duplicates(*r, &ctx->duplicates);
     if (!rc) {
         cli_expect(ctx, *r);
-        ctx->ledger.masks = slu_reader_header(*r)->masks;
+        ctx->account.masks = slu_reader_header(*r)->masks;
     }
     return rc;
 }

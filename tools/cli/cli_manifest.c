@@ -18,7 +18,7 @@ struct cli_manifest {
     char *path;
     struct cli_inputs in;
     struct slu_buf args;  /* each ends with a NUL */
-    struct slu_json *old; /* owns the strings of the ledger's reasons */
+    struct slu_json *old; /* owns the strings of the account's reasons */
 };
 
 typedef unsigned long long ull; /* for printf */
@@ -242,15 +242,15 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
 
 /* Takes the counts of the earlier run. If they are missing or do not balance, the work
  * is done again. */
-static enum verdict take_books(struct cli_ctx *ctx, value root)
+static enum verdict take_accounts(struct cli_ctx *ctx, value root)
 {
-    struct slu_ledger l;
+    struct slu_account l;
     struct slu_err why = SLU_ERR_INIT;
-    if (slu_ledger_get_json(&l, root, &why) || slu_ledger_check(&l, &why)) {
+    if (slu_account_get_json(&l, root, &why) || slu_account_check(&l, &why)) {
         cli_note(ctx, "%s: %s", ctx->manifest->path, why.msg);
         return MAKE;
     }
-    ctx->ledger = l;
+    ctx->account = l;
     return DONE;
 }
 
@@ -278,7 +278,7 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
             return SLU_OK; /* a pipe's contents cannot be compared */
     rc = output_there(ctx, root, v, err);
     if (!rc && *v == DONE)
-        *v = take_books(ctx, root);
+        *v = take_accounts(ctx, root);
     return rc ? slu_err_at(err, "%s", m->path) : rc;
 }
 
@@ -459,7 +459,7 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = put_others(&b, ctx, err);
     if (!rc)
-        rc = slu_ledger_put_json(&b, &ctx->ledger, err);
+        rc = slu_account_put_json(&b, &ctx->account, err);
     if (!rc)
         rc = slu_buf_append(&b, "\n}\n", 3, err);
     if (!rc)

@@ -24,8 +24,8 @@
 /* *path: name of the manifest, or NULL if the run writes none. Caller frees. */
 SLU_MUST_USE int cli_manifest_name(const struct cli_ctx *ctx, char **path,
                                    struct slu_err *err);
-/* Call before the work. *skip: the work is already done, and ctx->ledger has the counts
- * of the earlier run. */
+/* Call before the work. *skip: the work is already done, and ctx->account has the
+ * counts of the earlier run. */
 SLU_MUST_USE int cli_manifest_begin(struct cli_ctx *ctx, bool *skip,
                                     struct slu_err *err);
 /* Call after the work; writes the manifest. */

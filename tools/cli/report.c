@@ -339,7 +339,7 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = cli_put_run(ctx, &b, err);
     if (!rc)
-        rc = slu_ledger_put_json(&b, &ctx->ledger, err);
+        rc = slu_account_put_json(&b, &ctx->account, err);
     if (!rc)
         rc = slu_buf_printf(
             &b, err,
@@ -386,7 +386,7 @@ static int put_count(struct slu_buf *b, const char *before, uint64_t n,
 
 /* Appends what was dropped, by reason; a reason without tokens and documents is none
  * that loses text. */
-static int put_dropped(struct slu_buf *b, const struct slu_ledger *l)
+static int put_dropped(struct slu_buf *b, const struct slu_account *l)
 {
     const double all = (double)(l->in.tokens + l->from_work.tokens + l->created.tokens +
                                 l->repeated.tokens + l->padding);
@@ -411,7 +411,7 @@ static int put_dropped(struct slu_buf *b, const struct slu_ledger *l)
 /* Prints one line: what went in and out, and what was dropped. */
 static void say_summary(struct cli_ctx *ctx)
 {
-    const struct slu_ledger *l = &ctx->ledger;
+    const struct slu_account *l = &ctx->account;
     struct slu_buf b = SLU_BUF_INIT;
     /* A program that reads sets does not count documents. */
     const bool documents = l->in.documents || l->out.documents;
@@ -439,7 +439,7 @@ static void say_summary(struct cli_ctx *ctx)
 /* Whether the run moved tokens from a stream to another one. */
 static bool moved(const struct cli_ctx *ctx)
 {
-    const struct slu_ledger *l = &ctx->ledger;
+    const struct slu_account *l = &ctx->account;
     return !ctx->tool->plain_output &&
            !(l->n_dropped && !strcmp(l->dropped[0].reason, "plan-only"));
 }
@@ -454,7 +454,7 @@ int cli_report_write(struct cli_ctx *ctx, struct slu_err *err)
 
 void cli_summary(struct cli_ctx *ctx)
 {
-    const struct slu_ledger *l = &ctx->ledger;
+    const struct slu_account *l = &ctx->account;
     const struct cli_common *c = &ctx->common;
     if (ctx->report && (l->in.documents || l->in.tokens || l->out.tokens) &&
         (ctx->report->draw || c->verbose || (!c->quiet && moved(ctx))))

@@ -328,14 +328,14 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
     if (rc)
         return rc;
     report(j, &s);
-    cli_book_in(j->ctx, in);
+    cli_account_in(j->ctx, in);
     if (o->plan) {
-        slu_ledger_drop(&j->ctx->ledger, "plan-only", in->n);
+        slu_account_drop(&j->ctx->account, "plan-only", in->n);
         return SLU_OK;
     }
-    slu_decompose_book(&s, &j->ctx->ledger);
+    slu_decompose_account(&s, &j->ctx->account);
     if (j->mix.dropped.sequences)
-        slu_ledger_drop(&j->ctx->ledger, "mixture", j->mix.dropped);
+        slu_account_drop(&j->ctx->account, "mixture", j->mix.dropped);
     struct slu_writer *w = j->writer;
     j->writer = NULL;
     return cli_close_writer(j->ctx, w, err);

@@ -178,7 +178,7 @@ static int finish(struct dedup_io *io, struct slu_against *c,
     if (run->cut)
         cli_stat_u64(ctx, "paragraphs_cut", run->n_paragraph);
     if (run->n_paragraph)
-        slu_ledger_drop(&ctx->ledger, "contaminated-paragraph", run->paragraphs);
+        slu_account_drop(&ctx->account, "contaminated-paragraph", run->paragraphs);
     int rc = *report ? write_report(c, report, err) : SLU_OK;
     return rc ? rc : dedup_close(io, in, "contaminated", run->documents, err);
 }

@@ -347,9 +347,9 @@ int dedup_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reason,
                 struct slu_count dropped, struct slu_err *err)
 {
-    cli_book_in(io->ctx, in);
+    cli_account_in(io->ctx, in);
     if (dropped.sequences)
-        slu_ledger_drop(&io->ctx->ledger, reason, dropped);
+        slu_account_drop(&io->ctx->account, reason, dropped);
     if (io->pairs.out && io->pairs.n != dropped.sequences)
         return slu_fail(
             err, SLU_E_CONSERVATION,

@@ -233,7 +233,7 @@ static int finish(struct job *j, struct slu_err *err)
             "n-grams was too low",
             f.rate, o->fp_rate);
     if (r->n_paragraph_dropped)
-        slu_ledger_drop(&ctx->ledger, "repeated-paragraph", r->paragraphs);
+        slu_account_drop(&ctx->account, "repeated-paragraph", r->paragraphs);
     if (j->report) {
         int rc = flush_report(j, err);
         struct slu_out *out = j->report;

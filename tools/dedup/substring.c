@@ -38,28 +38,28 @@ static void timing(void *ctx, const char *name)
     cli_timing(io->ctx, name);
 }
 
-/* Fills the ledger and figures of a whole stream, or of a part in the stage filter. */
-static void book(struct cli_ctx *ctx, const struct slu_substring_result *r,
-                 const struct slu_sum *in)
+/* Fills the account and figures of a whole stream, or of a part in the stage filter. */
+static void account(struct cli_ctx *ctx, const struct slu_substring_result *r,
+                    const struct slu_sum *in)
 {
     cli_stat_u64(ctx, "passages", r->passages);
     cli_stat_u64(ctx, "passage_tokens", r->passage_tok);
     cli_stat_u64(ctx, "documents_cut", r->documents_cut);
     cli_stat_u64(ctx, "documents_gone", r->documents_gone);
-    cli_book_in(ctx, in);
+    cli_account_in(ctx, in);
     if (r->dropped.tokens)
-        slu_ledger_drop(&ctx->ledger, "repeated-passage", r->dropped);
+        slu_account_drop(&ctx->account, "repeated-passage", r->dropped);
     if (r->short_tok)
-        slu_ledger_drop(&ctx->ledger, "too-short",
-                        (struct slu_count){0, 0, r->short_tok});
+        slu_account_drop(&ctx->account, "too-short",
+                         (struct slu_count){0, 0, r->short_tok});
 }
 
-/* Checks the ledger before the end frame is written, and names the file of passages
+/* Checks the account before the end frame is written, and names the file of passages
  * before the stream. So when the end frame is written, both are complete. */
 static int finish(struct dedup_io *io, const struct slu_substring_result *r,
                   const struct slu_sum *in, struct slu_err *err)
 {
-    book(io->ctx, r, in);
+    account(io->ctx, r, in);
     if (io->pairs.out && io->pairs.n != r->passages)
         return slu_fail(err, SLU_E_CONSERVATION,
                         "internal error: %llu passages were found and %llu reported; "

@@ -96,8 +96,8 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         if (rc)
             return rc;
     }
-    slu_count_add(&k->ctx->ledger.in, b->sum.n);
-    cli_progress(k->ctx, slu_reader_bytes(k->r), k->ctx->ledger.in.tokens);
+    slu_count_add(&k->ctx->account.in, b->sum.n);
+    cli_progress(k->ctx, slu_reader_bytes(k->r), k->ctx->account.in.tokens);
     return SLU_OK;
 }
 
@@ -147,7 +147,7 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
         rc = inspect_svg(&seen, o, err);
     if (!rc && *done && o->histogram)
         rc = inspect_print_histogram(&seen, err);
-    ctx->ledger.in = ctx->ledger.out = seen.sum.n;
+    ctx->account.in = ctx->account.out = seen.sum.n;
     slu_map_release(&seen.lengths);
     slu_header_release(&h);
     free(l.row);
@@ -193,7 +193,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
         ctx->spill_bytes = slu_groups_spilled(k.groups);
     } else if (!rc && o->records == NO_RECORDS && !o->jsonl)
         rc = inspect_show(&k.seen, o, err);
-    ctx->ledger.in = ctx->ledger.out = k.seen.sum.n;
+    ctx->account.in = ctx->account.out = k.seen.sum.n;
     slu_buf_release(&k.line);
     slu_map_release(&k.seen.lengths);
     slu_domains_release(&k.seen.domains);

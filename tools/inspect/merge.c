@@ -33,7 +33,7 @@ struct group {
     char *name; /* for messages: "dedup --near" */
     struct stage *stage;
     size_t n_stage, cap_stage;
-    struct slu_ledger sum; /* owns its reasons */
+    struct slu_account sum; /* owns its reasons */
     uint64_t n_report, peak_rss;
     double cpu_seconds;
     struct field {
@@ -124,9 +124,9 @@ static int find_stage(struct group *g, const char *name, uint64_t n, const char 
     return made.part && made.name && made.first ? SLU_OK : SLU_E_NOMEM;
 }
 
-/* Adds a ledger; copies the reasons, because `sum` outlives the report. */
-static int add_ledger(struct slu_ledger *sum, const struct slu_ledger *l,
-                      struct slu_err *err)
+/* Adds an account; copies the reasons, because `sum` outlives the report. */
+static int add_account(struct slu_account *sum, const struct slu_account *l,
+                       struct slu_err *err)
 {
     sum->masks |= l->masks;
     slu_count_add(&sum->in, l->in);
@@ -138,7 +138,7 @@ static int add_ledger(struct slu_ledger *sum, const struct slu_ledger *l,
     sum->padding += l->padding;
     for (unsigned i = 0; i < l->n_dropped; i++) {
         unsigned before = sum->n_dropped;
-        slu_ledger_drop(sum, l->dropped[i].reason, l->dropped[i].n);
+        slu_account_drop(sum, l->dropped[i].reason, l->dropped[i].n);
         if (sum->n_dropped == before)
             continue;
         sum->dropped[before].reason = copy(l->dropped[i].reason, err);
@@ -208,7 +208,7 @@ static int add_fields(struct group *g, value root, struct slu_err *err)
 static int add_report(struct merge *m, const char *path, value root,
                       struct slu_err *err)
 {
-    struct slu_ledger l;
+    struct slu_account l;
     struct group *g;
     struct stage *p;
     uint64_t i, n;
@@ -217,9 +217,9 @@ static int add_report(struct merge *m, const char *path, value root,
     if (!program || !part_of(root, &i, &n))
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: is neither a report of --stats nor a manifest", path);
-    int rc = slu_ledger_get_json(&l, root, err);
+    int rc = slu_account_get_json(&l, root, err);
     if (!rc)
-        rc = slu_ledger_check(&l, err);
+        rc = slu_account_check(&l, err);
     if (rc)
         return slu_err_at(err, "%s", path);
     rc = find_group(m, program, slu_json_get_string(root, "mode", ""), &g, err);
@@ -237,7 +237,7 @@ static int add_report(struct merge *m, const char *path, value root,
     p->n_seen++;
     add_costs(g, root);
     rc = add_fields(g, root, err);
-    return rc ? rc : add_ledger(&g->sum, &l, err);
+    return rc ? rc : add_account(&g->sum, &l, err);
 }
 
 static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
@@ -356,7 +356,7 @@ static int check(const struct merge *m, struct slu_err *err)
         const struct group *g = &m->group[i], *last = i ? g - 1 : NULL;
         rc = check_parts(g, err);
         if (!rc)
-            rc = slu_ledger_check(&g->sum, err);
+            rc = slu_account_check(&g->sum, err);
         if (!rc)
             rc = check_fields(g, err);
         struct side to = {&g->sum.to_work, "went into the work folder of", g->name},
@@ -398,7 +398,7 @@ static int put_group(const struct group *g, bool first, struct slu_buf *b,
     if (!rc)
         rc = slu_buf_append(b, "]", 1, err);
     if (!rc)
-        rc = slu_ledger_put_json(b, &g->sum, err);
+        rc = slu_account_put_json(b, &g->sum, err);
     if (!rc && g->peak_rss)
         rc = slu_buf_printf(b, err,
                             ",\n  \"cpu_seconds\": %.6f,\n  \"peak_rss_bytes\": %llu",
@@ -406,9 +406,9 @@ static int put_group(const struct group *g, bool first, struct slu_buf *b,
     return rc ? rc : slu_buf_append(b, "}", 1, err);
 }
 
-/* Appends a line for what the ledger counts, with the reasons of dropping. `at` is the
+/* Appends a line for what the account counts, with the reasons of dropping. `at` is the
  * position of the count in a slu_count. */
-static int put_row(const struct slu_ledger *l, const char *name, const char *what,
+static int put_row(const struct slu_account *l, const char *name, const char *what,
                    size_t at, uint64_t padding, struct slu_buf *b, struct slu_err *err)
 {
 #define COUNT(c) ((ull) * (const uint64_t *)(const void *)((const char *)&(c) + at))
@@ -438,7 +438,7 @@ static int put_table(const struct merge *m, struct slu_buf *b, struct slu_err *e
                             "out", "dropped", "reasons");
     for (size_t i = 0; i < m->n && !rc; i++) {
         const struct group *g = &m->group[i];
-        const struct slu_ledger *l = &g->sum;
+        const struct slu_account *l = &g->sum;
         rc = put_row(l, g->name, "documents", offsetof(struct slu_count, documents), 0,
                      b, err);
         if (!rc)

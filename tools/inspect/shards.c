@@ -87,7 +87,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);
     if (!rc && !records)
         rc = inspect_show(&seen, o, err);
-    ctx->ledger.in = ctx->ledger.out = seen.sum.n;
+    ctx->account.in = ctx->account.out = seen.sum.n;
     free(seen.shards_json);
     slu_map_release(&seen.lengths);
     slu_domains_release(&seen.domains);

@@ -132,6 +132,6 @@ void pack_report(struct pack_job *j);
 /* Writes the figures of --stats that a plan gives. */
 void pack_report_plan(struct pack_job *j);
 /* Counts created and dropped tokens; the reader and the writer count the rest. */
-void pack_book(struct pack_job *j);
+void pack_account(struct pack_job *j);
 
 #endif

@@ -1,4 +1,4 @@
-/* report.c - pack's reports: the table of --plan, --stats, and the ledger. */
+/* report.c - pack's reports: the table of --plan, --stats, and the account. */
 #include "lib/pack/packing_table.h"
 #include "tools/pack/pack.h"
 
@@ -57,18 +57,18 @@ void pack_report(struct pack_job *j)
         pack_balance_report(j->ctx, j->balance);
 }
 
-void pack_book(struct pack_job *j)
+void pack_account(struct pack_job *j)
 {
-    struct slu_ledger *l = &j->ctx->ledger;
+    struct slu_account *l = &j->ctx->account;
     struct slu_packing_stat s = slu_packing_stat(j->packing);
     l->created.sequences += j->pieces - j->waiting;
     l->padding += s.padding;
     if (s.joined)
-        slu_ledger_drop(l, "joined", (struct slu_count){0, s.joined, 0});
+        slu_account_drop(l, "joined", (struct slu_count){0, s.joined, 0});
     if (s.not_full.sequences)
-        slu_ledger_drop(l, "not-full", s.not_full);
+        slu_account_drop(l, "not-full", s.not_full);
     if (j->too_long.sequences)
-        slu_ledger_drop(l, "too-long", j->too_long);
+        slu_account_drop(l, "too-long", j->too_long);
     if (j->padding.tokens || j->padding.sequences)
-        slu_ledger_drop(l, "padding", j->padding);
+        slu_account_drop(l, "padding", j->padding);
 }

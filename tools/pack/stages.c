@@ -48,9 +48,9 @@ static void report_stage(struct pack_job *j, const struct slu_flow_report *r)
     if (!j->writer)
         return;
     if (j->reader)
-        cli_book_in(ctx, &r->in);
-    *(j->reader ? &ctx->ledger.to_work : &ctx->ledger.from_work) = j->flow.work;
-    pack_book(j);
+        cli_account_in(ctx, &r->in);
+    *(j->reader ? &ctx->account.to_work : &ctx->account.from_work) = j->flow.work;
+    pack_account(j);
 }
 
 int pack_end(struct pack_job *j, const struct slu_flow_report *r, struct slu_err *err)
@@ -66,11 +66,11 @@ int pack_end(struct pack_job *j, const struct slu_flow_report *r, struct slu_err
         report_stage(j, r);
     } else {
         pack_report(j);
-        cli_book_in(ctx, &r->in);
+        cli_account_in(ctx, &r->in);
         if (o->plan)
-            slu_ledger_drop(&ctx->ledger, "plan-only", r->in.n);
+            slu_account_drop(&ctx->account, "plan-only", r->in.n);
         else
-            pack_book(j);
+            pack_account(j);
     }
     if (j->writer)
         rc = cli_close_writer(ctx, j->writer, err);

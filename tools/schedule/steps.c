@@ -57,30 +57,30 @@ static struct slu_count sequences(const struct slu_steps_bucket *b, uint64_t n)
     return (struct slu_count){.sequences = n, .tokens = n * b->length};
 }
 
-/* Fills the ledger. The sequences of the set are those of the first pass and the
+/* Fills the account. The sequences of the set are those of the first pass and the
  * dropped ones; later passes repeat them. Written sequences were counted step by
  * step. */
-static void book(struct cli_ctx *ctx, const struct slu_steps_info *info,
-                 const struct target *t)
+static void account(struct cli_ctx *ctx, const struct slu_steps_info *info,
+                    const struct target *t)
 {
     static const char *const reason[] = {"fewer-than-a-step", "odds-0", "beyond-cycles",
                                          "unbalanced", "beyond-tokens"};
     for (size_t i = 0; i < info->n_bucket; i++) {
         const struct slu_steps_bucket *b = &info->bucket[i];
         uint64_t first_pass = b->sequences;
-        slu_count_add(&ctx->ledger.in, sequences(b, b->sequences));
+        slu_count_add(&ctx->account.in, sequences(b, b->sequences));
         for (int d = 0; d < SLU_N_DROP; d++) {
             first_pass -= b->dropped[d];
             if (b->dropped[d])
-                slu_ledger_drop(&ctx->ledger, reason[d], sequences(b, b->dropped[d]));
+                slu_account_drop(&ctx->account, reason[d], sequences(b, b->dropped[d]));
         }
-        slu_count_add(&ctx->ledger.repeated,
+        slu_count_add(&ctx->account.repeated,
                       sequences(b, b->used_steps * b->per_step - first_pass));
-        slu_count_add(&ctx->ledger.out, sequences(b, t->written[i] * b->per_step));
+        slu_count_add(&ctx->account.out, sequences(b, t->written[i] * b->per_step));
         if (b->used_steps != t->written[i] &&
             ((struct schedule_opts *)ctx->opts)->from_step)
-            slu_ledger_drop(
-                &ctx->ledger, "before-step",
+            slu_account_drop(
+                &ctx->account, "before-step",
                 sequences(b, (b->used_steps - t->written[i]) * b->per_step));
     }
 }
@@ -168,8 +168,8 @@ int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
     if (!rc)
         rc = write_steps(ctx, steps, &t, err);
     if (!rc) {
-        book(ctx, slu_steps_info(steps), &t);
-        rc = slu_ledger_check(&ctx->ledger, err);
+        account(ctx, slu_steps_info(steps), &t);
+        rc = slu_account_check(&ctx->account, err);
     }
     if (!rc && t.bin) {
         rc = slu_schedulefile_close(t.bin, err);

@@ -295,16 +295,17 @@ static void warn_boundaries(struct job *j)
                  (unsigned long long)n, slu_plural(n), why);
 }
 
-int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger, struct slu_err *err)
+int shuffle_shards_finish(struct job *j, struct slu_account *account,
+                          struct slu_err *err)
 {
-    slu_count_add(&ledger->out, slu_shards_sum(j->shards)->n);
-    int rc = slu_ledger_check(ledger, err);
+    slu_count_add(&account->out, slu_shards_sum(j->shards)->n);
+    int rc = slu_account_check(account, err);
 
     if (rc)
         return rc;
     warn_short(j);
     warn_boundaries(j);
-    rc = slu_shards_finish(j->shards, j->ctx->tool->name, ledger, err);
+    rc = slu_shards_finish(j->shards, j->ctx->tool->name, account, err);
     if (!rc && slu_shards_remark(j->shards))
         cli_warn(j->ctx, "%s", slu_shards_remark(j->shards));
     return rc;

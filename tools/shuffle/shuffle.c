@@ -202,16 +202,16 @@ int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
     return rc;
 }
 
-/* ---- the books ---- */
+/* ---- the account ---- */
 
-static void drop(struct slu_ledger *l, const char *reason, struct slu_count n)
+static void drop(struct slu_account *l, const char *reason, struct slu_count n)
 {
     if (n.sequences)
-        slu_ledger_drop(l, reason, n);
+        slu_account_drop(l, reason, n);
 }
 
-void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r,
-                       bool mix)
+void shuffle_account_left(struct slu_account *l, const struct slu_permute_result *r,
+                          bool mix)
 {
     slu_count_add(&l->repeated, r->repeated);
     if (mix)
@@ -223,8 +223,8 @@ void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r,
 }
 
 /* Checks that the output equals the input minus the sequences left out: counts by the
- * ledger, contents by the checksum (unless the input was not read to its end). */
-static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
+ * account, contents by the checksum (unless the input was not read to its end). */
+static int account(struct job *j, const struct slu_sum *out, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
     struct slu_u128 sum = slu_u128_add(slu_sum_content(out), r->left_checksum);
@@ -234,13 +234,13 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     slu_count_add(&cut, r->repeated);
     slu_count_sub(&cut, r->not_mixed);
     slu_count_sub(&cut, r->out);
-    cli_book_in(j->ctx, &j->in);
-    shuffle_book_left(&j->ctx->ledger, r, true);
+    cli_account_in(j->ctx, &j->in);
+    shuffle_account_left(&j->ctx->account, r, true);
     if (!j->mix.mix.n_source &&
         ((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
-        drop(&j->ctx->ledger, "max-tokens", cut);
+        drop(&j->ctx->account, "max-tokens", cut);
     if (j->shards) {
-        drop(&j->ctx->ledger, "last-shard", slu_shards_dropped(j->shards)->n);
+        drop(&j->ctx->account, "last-shard", slu_shards_dropped(j->shards)->n);
         sum = slu_u128_add(sum, slu_sum_content(slu_shards_dropped(j->shards)));
     }
     j->ctx->spill_bytes = r->spilled_byte;
@@ -254,12 +254,12 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
 static int finish(struct job *j, struct slu_err *err)
 {
     struct slu_writer *w = j->writer;
-    int rc = book(j, w ? slu_writer_sum(w) : slu_shards_sum(j->shards), err);
+    int rc = account(j, w ? slu_writer_sum(w) : slu_shards_sum(j->shards), err);
 
     if (rc)
         return rc;
     if (!w)
-        return shuffle_shards_finish(j, &j->ctx->ledger, err);
+        return shuffle_shards_finish(j, &j->ctx->account, err);
     j->writer = NULL;
     return cli_close_writer(j->ctx, w, err);
 }

@@ -1,5 +1,5 @@
 /* shuffle.h - shared by the files of shuffle: tools/shuffle/shuffle.c has the option
- * table, the pass, streams and the ledger; tools/shuffle/shards.c the shard sets;
+ * table, the pass, streams and the account; tools/shuffle/shards.c the shard sets;
  * tools/shuffle/stages.c the same work in parts. */
 #ifndef SLU_SHUFFLE_PRIVATE_H
 #define SLU_SHUFFLE_PRIVATE_H
@@ -90,9 +90,9 @@ SLU_MUST_USE int shuffle_shards_longest(const struct job *j, uint64_t n_tok,
                                         struct slu_err *err);
 SLU_MUST_USE int shuffle_shards_write(struct job *j, unsigned n_slots,
                                       struct slu_err *err);
-/* Call after the ledger is filled: checks `out`, prints warnings, writes
+/* Call after the account is filled: checks `out`, prints warnings, writes
  * report.json. */
-SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger,
+SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_account *account,
                                        struct slu_err *err);
 
 /* ---- tools/shuffle/shuffle.c ---- */
@@ -117,8 +117,8 @@ SLU_MUST_USE int shuffle_emit(void *job, void *load, struct slu_err *err);
 /* Number of jobs in flight that fit share_byte of -M. */
 unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte);
 /* Counts sequences that were left out, by a mix or by --max-tokens, or repeated. */
-void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r,
-                       bool mix);
+void shuffle_account_left(struct slu_account *l, const struct slu_permute_result *r,
+                          bool mix);
 
 /* ---- tools/shuffle/stages.c ---- */
 

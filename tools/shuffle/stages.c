@@ -146,7 +146,7 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
 }
 
 /* Checks that the output equals the contents of the range. */
-static int book_stream(struct job *j, struct slu_err *err)
+static int account_stream(struct job *j, struct slu_err *err)
 {
     const struct slu_sum *out = slu_writer_sum(j->writer);
     struct slu_u128 checksum;
@@ -154,7 +154,7 @@ static int book_stream(struct job *j, struct slu_err *err)
 
     slu_shuffle_range(&j->flow, &n, &checksum);
     n.loss_tokens = out->n.loss_tokens; /* which the tables have in their checksum */
-    slu_count_add(&j->ctx->ledger.from_work, n);
+    slu_count_add(&j->ctx->account.from_work, n);
     if (!memcmp(&n, &out->n, sizeof n) && !slu_u128_cmp(checksum, slu_sum_content(out)))
         return SLU_OK;
     return slu_fail(err, SLU_E_CONSERVATION,
@@ -172,7 +172,7 @@ static int gather_stream(struct job *j, struct slu_err *err)
     slu_shuffle_read(&j->flow, NULL, NULL);
     if (!rc)
         rc = shuffle_run(j, &ops, shuffle_slots(ctx, ctx->common.memory / 4), err);
-    return rc ? rc : book_stream(j, err);
+    return rc ? rc : account_stream(j, err);
 }
 
 static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
@@ -258,10 +258,10 @@ static int gather_shards(struct job *j, struct slu_err *err)
         slu_count_add(&j->gathered, out);
         slu_count_add(&j->gathered, dropped);
     }
-    slu_count_add(&ctx->ledger.from_work, j->gathered);
-    slu_count_add(&ctx->ledger.out, out);
+    slu_count_add(&ctx->account.from_work, j->gathered);
+    slu_count_add(&ctx->account.out, out);
     if (dropped.sequences)
-        slu_ledger_drop(&ctx->ledger, "last-shard", dropped);
+        slu_account_drop(&ctx->account, "last-shard", dropped);
     return SLU_OK;
 }
 
@@ -291,19 +291,19 @@ static int report_mix(struct job *j, struct slu_err *err)
     return rc;
 }
 
-/* Sums the ledgers of all parts, and checks them: the sequences in the shards and those
- * dropped with last shards are the sequences that all parts read, minus those left
- * out. */
-static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
+/* Sums the accounts of all parts, and checks them: the sequences in the shards and
+ * those dropped with last shards are the sequences that all parts read, minus those
+ * left out. */
+static int account_set(struct job *j, struct slu_account *l, struct slu_err *err)
 {
     const struct slu_sum *out = slu_shards_sum(j->shards),
                          *dropped = slu_shards_dropped(j->shards);
-    struct slu_shuffle_books b = j->flow.books;
+    struct slu_shuffle_account b = j->flow.account;
 
     slu_count_add(&l->in, b.in.n);
-    shuffle_book_left(l, &b.result, j->mix.mix.n_source);
+    shuffle_account_left(l, &b.result, j->mix.mix.n_source);
     if (dropped->n.sequences)
-        slu_ledger_drop(l, "last-shard", dropped->n);
+        slu_account_drop(l, "last-shard", dropped->n);
     b.result.out = out->n;
     slu_count_add(&b.result.out, dropped->n);
     b.checksum = slu_u128_add(slu_sum_content(out), slu_sum_content(dropped));
@@ -319,7 +319,7 @@ static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
 static int finish(struct job *j, struct slu_err *err)
 {
     struct cli_ctx *ctx = j->ctx;
-    struct slu_ledger ledger = {0};
+    struct slu_account account = {0};
     int rc = shuffle_shards_open(j, shuffle_shards_share(ctx), true, err);
 
     if (!rc)
@@ -328,10 +328,10 @@ static int finish(struct job *j, struct slu_err *err)
     cli_flow_skipped(ctx, rc == SLU_EOF);
     if (rc)
         return rc == SLU_EOF ? SLU_OK : rc;
-    rc = book_set(j, &ledger, err);
+    rc = account_set(j, &account, err);
     if (!rc)
         rc = report_mix(j, err);
-    return rc ? rc : shuffle_shards_finish(j, &ledger, err);
+    return rc ? rc : shuffle_shards_finish(j, &account, err);
 }
 
 static int write_all(void *job, struct slu_err *err)
@@ -340,9 +340,9 @@ static int write_all(void *job, struct slu_err *err)
     const struct opts *o = j->ctx->opts;
 
     cli_timing(j->ctx, "write");
-    j->ctx->ledger.masks |= j->header->masks;
-    j->in = j->flow.books.in;
-    j->input_id = j->flow.books.stream;
+    j->ctx->account.masks |= j->header->masks;
+    j->in = j->flow.account.in;
+    j->input_id = j->flow.account.stream;
     return cli_flow_is(j->ctx, "finish") ? finish(j, err)
            : o->shards.format >= 0       ? gather_shards(j, err)
                                          : gather_stream(j, err);
@@ -367,9 +367,10 @@ static int report(struct job *j, const struct slu_flow_report *r, struct slu_err
     if (cli_flow_is(ctx, "count"))
         cli_stat_u64(ctx, "counted_sequences", r->in.n.sequences);
     if (cli_flow_is(ctx, "scatter")) {
-        cli_book_in(ctx, &r->in);
-        shuffle_book_left(&ctx->ledger, &j->flow.books.result, j->mix.mix.n_source);
-        slu_count_add(&ctx->ledger.to_work, j->flow.books.result.out);
+        cli_account_in(ctx, &r->in);
+        shuffle_account_left(&ctx->account, &j->flow.account.result,
+                             j->mix.mix.n_source);
+        slu_count_add(&ctx->account.to_work, j->flow.account.result.out);
     }
     return w ? cli_close_writer(ctx, w, err) : SLU_OK;
 }

@@ -232,17 +232,17 @@ static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
 static int check_holdout(const struct cli_ctx *ctx, const struct slu_writer *w,
                          struct slu_err *err)
 {
-    struct slu_count booked = {0}, n = slu_writer_sum(w)->n;
-    for (unsigned i = 0; i < ctx->ledger.n_dropped; i++)
-        if (strcmp(ctx->ledger.dropped[i].reason, "holdout") == 0)
-            booked = ctx->ledger.dropped[i].n;
-    if (booked.documents == n.documents && booked.sequences == n.sequences &&
-        booked.tokens == n.tokens && booked.loss_tokens == n.loss_tokens)
+    struct slu_count counted = {0}, n = slu_writer_sum(w)->n;
+    for (unsigned i = 0; i < ctx->account.n_dropped; i++)
+        if (strcmp(ctx->account.dropped[i].reason, "holdout") == 0)
+            counted = ctx->account.dropped[i].n;
+    if (counted.documents == n.documents && counted.sequences == n.sequences &&
+        counted.tokens == n.tokens && counted.loss_tokens == n.loss_tokens)
         return SLU_OK;
     return slu_fail(
         err, SLU_E_CONSERVATION,
         "holdout: %llu tokens were put aside and %llu written; please report it",
-        (unsigned long long)booked.tokens, (unsigned long long)n.tokens);
+        (unsigned long long)counted.tokens, (unsigned long long)n.tokens);
 }
 
 static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_err *err)
@@ -332,7 +332,7 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
         !slu_buf_printf(&b, &err, ", \"document\": %llu}",
                         (unsigned long long)s->cut_document))
         cli_stat_json(ctx, "ended_before", (const char *)b.data);
-    if (s->cut && ctx->ledger.out.tokens == 0)
+    if (s->cut && ctx->account.out.tokens == 0)
         cli_warn(ctx, "the first document has more tokens than --max-tokens, so the "
                       "stream is empty");
     slu_buf_release(&b);
@@ -396,7 +396,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .source_broken = source_broken,
     };
     memcpy(cfg.field, o->field, sizeof cfg.field);
-    return slu_ingest(&cfg, &ctx->ledger, stat, err);
+    return slu_ingest(&cfg, &ctx->account, stat, err);
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
@@ -434,7 +434,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_names_domain_number(names, domain, strlen(domain), &seg.domain, err);
     h.has[SLU_SCORE] = o->field[SLU_FIELD_SCORE];
     if (o->field[SLU_FIELD_SPANS]) {
-        h.masks = ctx->ledger.masks = true;
+        h.masks = ctx->account.masks = true;
         h.tok_bytes = 4;
     }
     if (!rc)

@@ -19,7 +19,7 @@ struct slu_against {
         /* last: number of the last document that was counted, from 1 */
         uint64_t n_matched, n_document, last;
     } * count; /* owned, by item */
-    uint64_t n_booked;
+    uint64_t n_counted;
 };
 
 bool slu_against_is(const struct slu_workfile *f)
@@ -281,16 +281,16 @@ int slu_against_find(const struct slu_against *c, const uint64_t *word, size_t n
     return rc;
 }
 
-void slu_against_book(struct slu_against *c, const struct slu_against_match *m,
-                      size_t n)
+void slu_against_account(struct slu_against *c, const struct slu_against_match *m,
+                         size_t n)
 {
-    c->n_booked += n != 0;
+    c->n_counted += n != 0;
     for (size_t i = 0; i < n; i++) {
         c->matched[m[i].gram] = 1;
         for (uint64_t k = c->start[m[i].gram]; k < c->start[m[i].gram + 1]; k++) {
             struct slu_against_count *t = &c->count[c->item[k]];
-            t->n_document += t->last != c->n_booked;
-            t->last = c->n_booked;
+            t->n_document += t->last != c->n_counted;
+            t->last = c->n_counted;
         }
     }
 }

@@ -107,8 +107,8 @@ SLU_MUST_USE int slu_against_find(const struct slu_against *c, const uint64_t *w
                                   size_t n_word, struct slu_against_scratch *s,
                                   struct slu_buf *match, struct slu_err *err);
 /* Counts a document's n matches for the items that they belong to. */
-void slu_against_book(struct slu_against *c, const struct slu_against_match *m,
-                      size_t n);
+void slu_against_account(struct slu_against *c, const struct slu_against_match *m,
+                         size_t n);
 
 struct slu_against_item {
     struct slu_origin origin;

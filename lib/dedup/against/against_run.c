@@ -274,7 +274,7 @@ static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_er
 
     for (size_t i = 0; !rc && i < b->n_seq; i++, d++) {
         struct slu_seq q = b->seq[i];
-        slu_against_book(t->c, m, d->n_match);
+        slu_against_account(t->c, m, d->n_match);
         t->run->n_match += d->n_match != 0;
         m += d->n_match;
         if (d->n_match && !d->left)

@@ -1,4 +1,4 @@
-/* ingest_book.c - the outcome of each document, and the counts. */
+/* ingest_account.c - the outcome of each document, and the counts. */
 #include <math.h>
 
 #include "formats/text/ingest_private.h"
@@ -47,11 +47,11 @@ static void count_lacks(uint64_t *n, unsigned lacks)
         n[f] += lacks & 1;
 }
 
-int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row text,
-                    uint32_t domain, uint64_t n_tok, uint64_t n_loss,
-                    struct slu_err *err)
+int slu_ingest_account(struct slu_ingest_account *b, struct slu_outcome_row text,
+                       uint32_t domain, uint64_t n_tok, uint64_t n_loss,
+                       struct slu_err *err)
 {
-    struct slu_ledger *l = b->ledger;
+    struct slu_account *l = b->account;
     struct slu_ingest_stat *s = b->stat;
     const unsigned outcome = text.what;
     struct slu_domain_row *row = &s->held;
@@ -73,22 +73,22 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row text,
         const enum slu_reject reason =
             outcome < OUTCOME_RULE ? (enum slu_reject)(outcome - OUTCOME_REJECTED)
                                    : SLU_REJECT_RULES;
-        slu_ledger_drop(l,
-                        outcome < OUTCOME_RULE
-                            ? slu_reject_name(reason)
-                            : slu_rule_name((enum slu_rule)(outcome - OUTCOME_RULE)),
-                        one);
+        slu_account_drop(l,
+                         outcome < OUTCOME_RULE
+                             ? slu_reject_name(reason)
+                             : slu_rule_name((enum slu_rule)(outcome - OUTCOME_RULE)),
+                         one);
         s->rejected_by[reason]++;
         s->rejected += !filtered;
         s->filtered += filtered;
         if (!filtered)
             count_lacks(s->missed, text.lacks);
     } else if (outcome != OUTCOME_KEPT && outcome != OUTCOME_HELD) {
-        slu_ledger_drop(l,
-                        outcome == OUTCOME_EMPTY       ? "empty"
-                        : outcome == OUTCOME_UNTRAINED ? "untrained"
-                                                       : "sample",
-                        one);
+        slu_account_drop(l,
+                         outcome == OUTCOME_EMPTY       ? "empty"
+                         : outcome == OUTCOME_UNTRAINED ? "untrained"
+                                                        : "sample",
+                         one);
     } else {
         l->in.tokens += n_tok - special;
         l->in.loss_tokens += n_loss;
@@ -97,7 +97,7 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row text,
         s->text_byte += text.value;
         s->scored += !(text.lacks >> SLU_FIELD_SCORE & 1);
         if (outcome == OUTCOME_HELD)
-            slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok, n_loss});
+            slu_account_drop(l, "holdout", (struct slu_count){1, 1, n_tok, n_loss});
         else
             rc = slu_domains_row(&s->domains, domain, &row, err);
         if (rc)
@@ -110,7 +110,7 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_outcome_row text,
     return rc;
 }
 
-bool slu_ingest_fits(struct slu_ingest_books *b, uint64_t n_before, uint64_t n_tok,
+bool slu_ingest_fits(struct slu_ingest_account *b, uint64_t n_before, uint64_t n_tok,
                      uint64_t source, uint64_t document)
 {
     struct slu_ingest_stat *s = b->stat;
@@ -134,9 +134,10 @@ static void keep_first(struct slu_batch *b, size_t n)
     b->sum_valid = false;
 }
 
-int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_outcome_row *row,
-                         size_t n, struct slu_batch *kept, struct slu_batch *held,
-                         size_t *n_done, struct slu_err *err)
+int slu_ingest_account_rows(struct slu_ingest_account *b,
+                            const struct slu_outcome_row *row, size_t n,
+                            struct slu_batch *kept, struct slu_batch *held,
+                            size_t *n_done, struct slu_err *err)
 {
     size_t i, n_kept = 0, n_held = 0;
     uint64_t n_tok = 0;
@@ -155,8 +156,8 @@ int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_outcome_ro
             s = &held->seg[n_held];
             n_loss = slu_batch_loss(held, held->seq[n_held++].tok_off, s->len_tok);
         }
-        rc = slu_ingest_book(b, row[i], s ? s->domain : SLU_NO_DOMAIN,
-                             s ? s->len_tok : 0, n_loss, err);
+        rc = slu_ingest_account(b, row[i], s ? s->domain : SLU_NO_DOMAIN,
+                                s ? s->len_tok : 0, n_loss, err);
     }
     *n_done = i;
     keep_first(kept, n_kept);

@@ -1,5 +1,5 @@
-/* shuffle_books.c - the books of a part: what was read, written, left out and repeated, and
- * with a mix the sequences that the mix took from each source. */
+/* shuffle_account.c - the account of a part: what was read, written, left out and
+ * repeated, and with a mix the sequences that the mix took from each source. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,11 @@
 #include "lib/shuffle/permute_private.h"
 #include "lib/shuffle/shuffle_flow_private.h"
 
-enum { BOOK_COUNTS = 7, BOOK_WORDS = BOOK_COUNTS * (COUNT_WORDS + 1) + 18 };
+enum { ACCOUNT_COUNTS = 7, ACCOUNT_WORDS = ACCOUNT_COUNTS * (COUNT_WORDS + 1) + 18 };
 
 static const struct slu_u128 none;
 
-int slu_shuffle_check(const struct slu_shuffle_books *b, struct slu_err *err)
+int slu_shuffle_check(const struct slu_shuffle_account *b, struct slu_err *err)
 {
     const struct slu_permute_result *r = &b->result;
     struct slu_count in = b->in.n, out = r->out;
@@ -31,7 +31,8 @@ int slu_shuffle_check(const struct slu_shuffle_books *b, struct slu_err *err)
                     (unsigned long long)out.tokens, (unsigned long long)in.tokens);
 }
 
-static void add_books(struct slu_shuffle_books *a, const struct slu_shuffle_books *b)
+static void add_accounts(struct slu_shuffle_account *a,
+                         const struct slu_shuffle_account *b)
 {
     struct slu_permute_result *r = &a->result;
     const struct slu_permute_result *s = &b->result;
@@ -72,13 +73,13 @@ struct slu_shuffle_cell slu_shuffle_get_cell(const uint64_t *w)
                                      {w[COUNT_WORDS], w[COUNT_WORDS + 1]}};
 }
 
-/* Lists the fields of the books in the order in which they are stored: those of masks
+/* Lists the fields of the account in the order in which they are stored: those of masks
  * last, and only with masks. Returns their number. */
-static size_t book_fields(struct slu_shuffle_books *b, bool masks,
-                          uint64_t *field[BOOK_WORDS])
+static size_t account_fields(struct slu_shuffle_account *b, bool masks,
+                             uint64_t *field[ACCOUNT_WORDS])
 {
     struct slu_permute_result *r = &b->result;
-    struct slu_count *count[BOOK_COUNTS] = {
+    struct slu_count *count[ACCOUNT_COUNTS] = {
         &b->in.n,      &r->taken,     &r->out,     &r->not_sampled,
         &r->no_bucket, &r->not_mixed, &r->repeated};
     uint64_t *const in[] = {&b->in.segments,
@@ -95,7 +96,7 @@ static size_t book_fields(struct slu_shuffle_books *b, bool masks,
                                 &b->checksum.hi};
     size_t n = 0;
 
-    for (unsigned i = 0; i < BOOK_COUNTS; i++) {
+    for (unsigned i = 0; i < ACCOUNT_COUNTS; i++) {
         field[n++] = &count[i]->documents;
         field[n++] = &count[i]->sequences;
         field[n++] = &count[i]->tokens;
@@ -106,7 +107,7 @@ static size_t book_fields(struct slu_shuffle_books *b, bool masks,
         field[n++] = result[k];
     if (!masks)
         return n;
-    for (unsigned i = 0; i < BOOK_COUNTS; i++)
+    for (unsigned i = 0; i < ACCOUNT_COUNTS; i++)
         field[n++] = &count[i]->loss_tokens;
     field[n++] = &b->in.mask_checksum.lo;
     field[n++] = &b->in.mask_checksum.hi;
@@ -141,26 +142,26 @@ static void save_took(const struct slu_shuffle_flow *q, const struct slu_permute
         w = slu_shuffle_put_count(w, p->period[i]);
 }
 
-int slu_shuffle_put_book(const struct slu_shuffle_flow *q, const struct slu_permute *p,
-                         struct slu_err *err)
+int slu_shuffle_put_account(const struct slu_shuffle_flow *q,
+                            const struct slu_permute *p, struct slu_err *err)
 {
     const size_t n = slu_shuffle_took_words(q);
     uint64_t *took = calloc(n + 1, sizeof *took);
-    struct slu_shuffle_books books = q->books;
-    uint64_t *field[BOOK_WORDS], w[BOOK_WORDS];
-    const size_t n_field = book_fields(&books, q->header->masks, field);
+    struct slu_shuffle_account account = q->account;
+    uint64_t *field[ACCOUNT_WORDS], w[ACCOUNT_WORDS];
+    const size_t n_field = account_fields(&account, q->header->masks, field);
     struct slu_piece piece = {w, n_field * sizeof *w};
 
     if (!took)
         return slu_fail_nomem(err, n * sizeof *took);
-    books.result.spilled_byte = 0; /* depends on the memory */
+    account.result.spilled_byte = 0; /* depends on the memory */
     for (size_t i = 0; i < n_field; i++)
         w[i] = *field[i];
-    int rc = slu_table_put_bytes(slu_flow_out(q->flow, BOOK), none, &piece, 1, err);
+    int rc = slu_table_put_bytes(slu_flow_out(q->flow, ACCOUNT), none, &piece, 1, err);
     if (!rc && n) {
         piece = (struct slu_piece){took, n * sizeof *took};
         save_took(q, p, took);
-        rc = slu_table_put_bytes(slu_flow_out(q->flow, BOOK), none, &piece, 1, err);
+        rc = slu_table_put_bytes(slu_flow_out(q->flow, ACCOUNT), none, &piece, 1, err);
     }
     free(took);
     return rc;
@@ -176,28 +177,29 @@ int slu_shuffle_next_bytes(struct slu_shuffle_flow *q, unsigned table, uint64_t 
                                        : slu_flow_damaged(q->flow, table, part, err);
 }
 
-int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part, struct slu_table *t,
-                         struct slu_err *err)
+int slu_shuffle_add_account(struct slu_shuffle_flow *q, uint64_t part,
+                            struct slu_table *t, struct slu_err *err)
 {
     const size_t n = slu_shuffle_took_words(q);
-    struct slu_shuffle_books books = {0};
-    uint64_t *field[BOOK_WORDS];
-    const size_t n_field = book_fields(&books, q->header->masks, field);
+    struct slu_shuffle_account account = {0};
+    uint64_t *field[ACCOUNT_WORDS];
+    const size_t n_field = account_fields(&account, q->header->masks, field);
     struct slu_row row;
-    int rc =
-        slu_shuffle_next_bytes(q, BOOK, part, t, n_field * sizeof **field, &row, err);
+    int rc = slu_shuffle_next_bytes(q, ACCOUNT, part, t, n_field * sizeof **field, &row,
+                                    err);
 
     if (rc)
         return rc;
     for (size_t i = 0; i < n_field; i++)
         *field[i] = ((const uint64_t *)row.p)[i];
-    add_books(&q->books, &books);
-    rc = slu_shuffle_check(&books, err);
+    add_accounts(&q->account, &account);
+    rc = slu_shuffle_check(&account, err);
     if (rc)
         return slu_err_at(err, "scatter.%llu", (unsigned long long)part);
     if (n)
-        rc = slu_shuffle_next_bytes(q, BOOK, part, t, n * sizeof *q->took, &row, err);
+        rc =
+            slu_shuffle_next_bytes(q, ACCOUNT, part, t, n * sizeof *q->took, &row, err);
     for (size_t i = 0; i < n && !rc; i++)
         q->took[i] += ((const uint64_t *)row.p)[i];
-    return rc ? rc : slu_flow_end(q->flow, BOOK, part, t, err);
+    return rc ? rc : slu_flow_end(q->flow, ACCOUNT, part, t, err);
 }

@@ -81,7 +81,7 @@ check "masks are kept" test "$(json <(inspect --json m.tks) 'd["loss_tokens"]')"
 same "all of them" "$(inspect --records m.tks | sort | sha)" "$(inspect --records ma.tks mb.tks | sort | sha)"
 choose -q --top 50% --by length -M 32M --stats s.json <m.tks >top.tks
 status "and through the waiting" 0 inspect --verify top.tks
-check "the account count what is trained on" test "$(json s.json 'd["loss_tokens"]["dropped"]["top"]')" -gt 0
+check "the account counts what is trained on" test "$(json s.json 'd["loss_tokens"]["dropped"]["top"]')" -gt 0
 
 # ---- a stream for each domain ----
 

@@ -122,7 +122,7 @@ def one_stream(streams, what, n, ranges, extra=(), mix=None, options=()):
     parts = ["o.%d" % j for j in range(ranges)]
     want, got = must(["inspect", "--records", "one.tks"]).out, must(["inspect", "--records"] + parts).out
     result(want == got, "%s, N = %d, R = %d: the records of one shuffle, in order" % (what, n, ranges), "")
-    result(balanced(sums), "%s, N = %d, R = %d: the account balance" % (what, n, ranges), sums)
+    result(balanced(sums), "%s, N = %d, R = %d: the account balances" % (what, n, ranges), sums)
     a, b = json.loads(must(["inspect", "--json", "one.tks"]).out), json.loads(must(["inspect", "--json", parts[0]]).out)
     result(a["provenance"] == b["provenance"] and (a["tokens"] > 0 or "0" in extra), "%s: provenance" % what, "%s\n%s" % (a, b))
     return parts
@@ -150,7 +150,7 @@ def one_set(streams, what, n, ranges, extra=(), shards=(), want=None, mix=None, 
     must(finish("w", "set", every + list(shards)))
     why = differs(tree("set"), want)
     result(not why, "%s, N = %d, R = %d: the set of one shuffle" % (what, n, ranges), why)
-    result(balanced(sums), "%s, N = %d, R = %d: the account balance" % (what, n, ranges), sums)
+    result(balanced(sums), "%s, N = %d, R = %d: the account balances" % (what, n, ranges), sums)
     return want
 
 

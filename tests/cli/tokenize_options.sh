@@ -31,7 +31,7 @@ status "--domain and --domain-field" 2 tokenize -t bytes --domain a --domain-fie
 tokenize -t bytes --stats s.json a.jsonl >x.tks
 same "empty texts are dropped and counted" '[2, 1, 1, 1]' \
     "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"], d["documents"]["out"], d["tokens"]["created"]]')"
-check "the account balance" books s.json
+check "the account balances" books s.json
 "$PYTHON" -c 'print("{\"text\": \"a\", \"id\": \"%s\"}" % ("i" * 70000))' >long.jsonl
 status "an id of 70,000 bytes" 1 tokenize -t bytes --id-field id -o y.tks long.jsonl
 check "is named" grep -q 'long.jsonl:1:.*"id" is longer' err

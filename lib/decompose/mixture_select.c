@@ -17,7 +17,7 @@ struct head {
 #define BUCKET_BITS 6
 #define HASH_BITS   (64 - BUCKET_BITS)
 #define DIGIT_BITS  12
-#define CELLS       (1 << DIGIT_BITS)
+#define DIGITS      (1 << DIGIT_BITS)
 
 _Static_assert(SLU_MAX_BUCKETS <= 1 << BUCKET_BITS, "a bucket's number fits its bits");
 
@@ -34,7 +34,7 @@ struct slu_mixing {
     struct slu_bytelog *data, *keys;
     size_t max_rec;
     uint64_t n_key[SLU_MAX_BUCKETS];
-    uint64_t *cell; /* SLU_MAX_BUCKETS x CELLS: counts of hashes by the current digit */
+    uint64_t *count; /* SLU_MAX_BUCKETS x DIGITS: hashes by the current digit */
     struct digits at[SLU_MAX_BUCKETS];
     struct slu_count dropped[SLU_MAX_BUCKETS];
     struct slu_batch
@@ -45,7 +45,7 @@ int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
                    struct slu_err *err)
 {
     struct slu_mixing *x = calloc(1, sizeof *x);
-    size_t cells = sizeof *x->cell * SLU_MAX_BUCKETS * CELLS;
+    size_t n_byte = sizeof *x->count * SLU_MAX_BUCKETS * DIGITS;
     *out = x;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
@@ -53,8 +53,8 @@ int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
     slu_seqrec_init(&x->rec);
     slu_batch_init(&x->one, cfg->header->tok_bytes);
     x->one.masks = cfg->header->masks;
-    x->cell = calloc(1, cells);
-    int rc = x->cell ? SLU_OK : slu_fail_nomem(err, cells);
+    x->count = calloc(1, n_byte);
+    int rc = x->count ? SLU_OK : slu_fail_nomem(err, n_byte);
     if (!rc) /* a key takes 8 bytes, its sequence hundreds */
         rc = slu_bytelog_new(&x->keys, cfg->budget_byte / 16, cfg->tmpdir, err);
     if (!rc)
@@ -109,7 +109,7 @@ static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
                        struct slu_err *err)
 {
     const void *p;
-    memset(x->cell, 0, sizeof *x->cell * SLU_MAX_BUCKETS * CELLS);
+    memset(x->count, 0, sizeof *x->count * SLU_MAX_BUCKETS * DIGITS);
     int rc = slu_bytelog_rewind(x->keys, sizeof(uint64_t), err);
     while (!rc && !(rc = slu_bytelog_get(x->keys, &p, sizeof(uint64_t), err))) {
         uint64_t key, hash;
@@ -117,19 +117,19 @@ static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
         hash = key >> BUCKET_BITS;
         unsigned b = bucket_of(key);
         if (!x->at[b].done && hash >> (shift + bits) == x->at[b].prefix)
-            x->cell[b * CELLS + (hash >> shift & ((UINT64_C(1) << bits) - 1))]++;
+            x->count[b * DIGITS + (hash >> shift & ((UINT64_C(1) << bits) - 1))]++;
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-/* Finds the digit's cell that holds the last hash to keep. */
-static void settle_digit(struct digits *at, const uint64_t *cell, unsigned shift,
+/* Finds the digit's value that holds the last hash to keep. */
+static void settle_digit(struct digits *at, const uint64_t *count, unsigned shift,
                          unsigned bits)
 {
     uint64_t c = 0;
-    while (c < (UINT64_C(1) << bits) && cell[c] <= at->left)
-        at->left -= cell[c++];
-    at->prefix = (at->prefix << bits) + c; /* c may be one past the last cell */
+    while (c < (UINT64_C(1) << bits) && count[c] <= at->left)
+        at->left -= count[c++];
+    at->prefix = (at->prefix << bits) + c; /* c may be one past the last value */
     if (at->left == 0 || shift == 0) {
         at->prefix <<= shift;
         at->done = true;
@@ -157,7 +157,7 @@ int slu_mixing_plan(struct slu_mixing *x, const uint64_t *keep, struct slu_err *
         all = true;
         for (unsigned i = 0; i < x->cfg.header->n_bucket; i++) {
             if (!x->at[i].done)
-                settle_digit(&x->at[i], x->cell + (size_t)i * CELLS, shift, bits);
+                settle_digit(&x->at[i], x->count + (size_t)i * DIGITS, shift, bits);
             all = all && x->at[i].done;
         }
     }
@@ -234,6 +234,6 @@ void slu_mixing_free(struct slu_mixing *x)
     slu_batch_release(&x->one);
     slu_bytelog_free(x->data);
     slu_bytelog_free(x->keys);
-    free(x->cell);
+    free(x->count);
     free(x);
 }

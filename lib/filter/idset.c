@@ -10,7 +10,7 @@
 enum { READ_BYTE = 1 << 18, FIRST_BITS = 10, LONGEST_ID = 1 << 20 };
 
 struct slu_idset {
-    struct slu_u128 *cell, sum; /* 0, 0: an empty cell */
+    struct slu_u128 *slot, sum; /* 0, 0: an empty slot */
     uint64_t n, most_byte;
     /* while the file is read */
     slu_idset_form *form; /* NULL: an id is its line */
@@ -27,36 +27,36 @@ static struct slu_u128 hash_of(const void *id, size_t n_byte)
     return h;
 }
 
-/* The cell that has the hash, or the empty one where it belongs. */
+/* The slot that has the hash, or the empty one where it belongs. */
 static struct slu_u128 *find(const struct slu_idset *s, struct slu_u128 h)
 {
     const uint64_t mask = (UINT64_C(1) << s->bits) - 1;
     uint64_t i = h.hi & mask;
 
-    while ((s->cell[i].lo || s->cell[i].hi) && slu_u128_cmp(s->cell[i], h))
+    while ((s->slot[i].lo || s->slot[i].hi) && slu_u128_cmp(s->slot[i], h))
         i = (i + 1) & mask;
-    return &s->cell[i];
+    return &s->slot[i];
 }
 
 static int grow(struct slu_idset *s, struct slu_err *err)
 {
     struct slu_idset wide = *s;
-    const uint64_t n = s->cell ? UINT64_C(1) << s->bits : 0;
+    const uint64_t n = s->slot ? UINT64_C(1) << s->bits : 0;
 
-    wide.bits = s->cell ? s->bits + 1 : FIRST_BITS;
-    const uint64_t n_byte = sizeof *s->cell << wide.bits;
-    if (n_byte + n * sizeof *s->cell > s->most_byte)
+    wide.bits = s->slot ? s->bits + 1 : FIRST_BITS;
+    const uint64_t n_byte = sizeof *s->slot << wide.bits;
+    if (n_byte + n * sizeof *s->slot > s->most_byte)
         return slu_advise(err, SLU_ADVISE_MEMORY,
                           slu_fail(err, SLU_E_LIMIT,
                                    "more than %llu ids do not fit in memory",
                                    (unsigned long long)s->n));
-    wide.cell = calloc((size_t)1 << wide.bits, sizeof *wide.cell);
-    if (!wide.cell)
+    wide.slot = calloc((size_t)1 << wide.bits, sizeof *wide.slot);
+    if (!wide.slot)
         return slu_fail_nomem(err, n_byte);
     for (uint64_t i = 0; i < n; i++)
-        if (s->cell[i].lo || s->cell[i].hi)
-            *find(&wide, s->cell[i]) = s->cell[i];
-    free(s->cell);
+        if (s->slot[i].lo || s->slot[i].hi)
+            *find(&wide, s->slot[i]) = s->slot[i];
+    free(s->slot);
     *s = wide;
     return SLU_OK;
 }
@@ -82,10 +82,10 @@ static int add(struct slu_idset *s, const uint8_t *id, size_t n, struct slu_err 
         return SLU_OK;
     const struct slu_u128 h = hash_of(id, n);
     int rc = s->n / 2 >= (UINT64_C(1) << s->bits) / 3 ? grow(s, err) : SLU_OK;
-    struct slu_u128 *cell = rc ? NULL : find(s, h);
-    if (rc || cell->lo || cell->hi)
+    struct slu_u128 *slot = rc ? NULL : find(s, h);
+    if (rc || slot->lo || slot->hi)
         return rc;
-    *cell = h;
+    *slot = h;
     s->n++;
     s->sum = slu_u128_add(s->sum, h);
     return SLU_OK;
@@ -165,14 +165,14 @@ int slu_idset_read_as(struct slu_idset **out, const char *path, uint64_t most_by
 
 bool slu_idset_has(const struct slu_idset *s, const void *id, size_t n_byte)
 {
-    const struct slu_u128 *cell = find(s, hash_of(id, n_byte));
+    const struct slu_u128 *slot = find(s, hash_of(id, n_byte));
 
-    return cell->lo || cell->hi;
+    return slot->lo || slot->hi;
 }
 
 uint64_t slu_idset_byte(const struct slu_idset *s)
 {
-    return sizeof *s->cell << s->bits;
+    return sizeof *s->slot << s->bits;
 }
 
 uint64_t slu_idset_count(const struct slu_idset *s)
@@ -189,6 +189,6 @@ void slu_idset_free(struct slu_idset *s)
 {
     if (!s)
         return;
-    free(s->cell);
+    free(s->slot);
     free(s);
 }

@@ -56,23 +56,23 @@ int rules_room(struct slu_rules_run *run, struct slu_buf *b, size_t n,
     return slu_buf_reserve(b, n, err);
 }
 
-int rules_table(struct slu_rules_run *run, size_t n, size_t cell_byte, size_t *mask,
+int rules_table(struct slu_rules_run *run, size_t n, size_t slot_byte, size_t *mask,
                 struct slu_err *err)
 {
-    size_t n_cell = 64;
-    while (n_cell < 2 * n)
-        n_cell *= 2;
-    *mask = n_cell - 1;
-    int rc = rules_room(run, &run->table, n_cell * cell_byte, err);
+    size_t n_slot = 64;
+    while (n_slot < 2 * n)
+        n_slot *= 2;
+    *mask = n_slot - 1;
+    int rc = rules_room(run, &run->table, n_slot * slot_byte, err);
     if (!rc)
-        memset(run->table.data, 0, n_cell * cell_byte);
+        memset(run->table.data, 0, n_slot * slot_byte);
     return rc;
 }
 
 /* ---- pieces that occur again ---- */
 
 struct piece {
-    uint64_t hash; /* 0: an empty cell */
+    uint64_t hash; /* 0: an empty slot */
     uint32_t off, n;
 };
 
@@ -86,17 +86,17 @@ int rules_twice_begin(struct slu_rules_run *run, struct rules_twice *t, size_t n
 void rules_twice_add(struct slu_rules_run *run, struct rules_twice *t, const uint8_t *p,
                      size_t n)
 {
-    struct piece *cell = (void *)run->table.data;
+    struct piece *slot = (void *)run->table.data;
     const uint64_t hash = slu_hash64(p, n) | 1;
     size_t i = (size_t)(hash >> 32) & t->mask;
-    for (; cell[i].hash; i = (i + 1) & t->mask)
-        if (cell[i].hash == hash && cell[i].n == n &&
-            !memcmp(run->p + cell[i].off, p, n)) {
+    for (; slot[i].hash; i = (i + 1) & t->mask)
+        if (slot[i].hash == hash && slot[i].n == n &&
+            !memcmp(run->p + slot[i].off, p, n)) {
             t->n_again++;
             t->n_char += slu_text_chars(p, n);
             return;
         }
-    cell[i] = (struct piece){hash, (uint32_t)(p - run->p), (uint32_t)n};
+    slot[i] = (struct piece){hash, (uint32_t)(p - run->p), (uint32_t)n};
 }
 
 /* ---- asking ---- */

@@ -53,9 +53,9 @@ static inline bool rules_below(const struct slu_rules_run *run, enum slu_rule r,
     return x < run->rules->value[r];
 }
 
-/* Zeroes the table, with at least 2 n cells of cell_byte bytes, their number a power of
+/* Zeroes the table, with at least 2 n slots of slot_byte bytes, their number a power of
  * two; *mask: one less. SLU_E_LIMIT as slu_rules_ask. */
-SLU_MUST_USE int rules_table(struct slu_rules_run *run, size_t n, size_t cell_byte,
+SLU_MUST_USE int rules_table(struct slu_rules_run *run, size_t n, size_t slot_byte,
                              size_t *mask, struct slu_err *err);
 /* Makes room in a buffer of the run, whose contents are lost. */
 SLU_MUST_USE int rules_room(struct slu_rules_run *run, struct slu_buf *b, size_t n,

@@ -86,8 +86,8 @@ static int make_room(struct slu_rules_run *run, struct words *w, struct slu_err 
     return SLU_OK;
 }
 
-struct word_cell {
-    uint32_t hash, first; /* first: the word's place, from 1 on; 0: an empty cell */
+struct word_slot {
+    uint32_t hash, first; /* first: the word's place, from 1 on; 0: an empty slot */
 };
 
 static bool same(const struct words *w, size_t i, size_t k)
@@ -117,10 +117,10 @@ static int read_words(struct slu_rules_run *run, struct words *w, struct slu_err
     uint8_t *to = run->joined.data;
     struct slu_word word;
     size_t mask, i = 0;
-    int rc = rules_table(run, w->n, sizeof(struct word_cell), &mask, err);
+    int rc = rules_table(run, w->n, sizeof(struct word_slot), &mask, err);
     if (rc)
         return rc;
-    struct word_cell *cell = (void *)run->table.data;
+    struct word_slot *slot = (void *)run->table.data;
     w->end[0] = w->chars[0] = 0;
     w->sum[0] = 0;
     for (; slu_word_next(&p, run->p + run->n, &word); i++) {
@@ -134,21 +134,21 @@ static int read_words(struct slu_rules_run *run, struct words *w, struct slu_err
         h *= UINT64_C(0x9E3779B97F4A7C15);
         const uint32_t high = (uint32_t)(h >> 32);
         size_t at = (size_t)(h >> 20) & mask;
-        while (cell[at].first &&
-               !(cell[at].hash == high && same(w, i, cell[at].first - 1)))
+        while (slot[at].first &&
+               !(slot[at].hash == high && same(w, i, slot[at].first - 1)))
             at = (at + 1) & mask;
-        if (!cell[at].first)
-            cell[at] = (struct word_cell){high, (uint32_t)i + 1};
-        w->number[i] = w->gram[i] = cell[at].first - 1;
+        if (!slot[at].first)
+            slot[at] = (struct word_slot){high, (uint32_t)i + 1};
+        w->number[i] = w->gram[i] = slot[at].first - 1;
     }
     return SLU_OK;
 }
 
 /* ---- the most frequent n-gram ---- */
 
-struct gram_cell {
+struct gram_slot {
     uint64_t pair;
-    uint32_t first, n; /* n 0: an empty cell */
+    uint32_t first, n; /* n 0: an empty slot */
 };
 
 /* Gives each n-gram its number, from those of (n-1)-grams; *chars: characters, with one
@@ -157,21 +157,21 @@ static int number_grams(struct slu_rules_run *run, struct words *w, size_t n,
                         uint64_t *chars, struct slu_err *err)
 {
     size_t mask, n_best = 0, best = 0;
-    int rc = rules_table(run, w->n, sizeof(struct gram_cell), &mask, err);
+    int rc = rules_table(run, w->n, sizeof(struct gram_slot), &mask, err);
     if (rc)
         return rc;
-    struct gram_cell *cell = (void *)run->table.data;
+    struct gram_slot *slot = (void *)run->table.data;
     for (size_t i = 0; i + n <= w->n; i++) {
         const uint64_t pair = (uint64_t)w->gram[i] << 32 | w->number[i + n - 1];
         size_t at = (size_t)((pair * UINT64_C(0x9E3779B97F4A7C15) ^ pair >> 29) *
                                  UINT64_C(0xD1B54A32D192ED03) >>
                              24) &
                     mask;
-        while (cell[at].n && cell[at].pair != pair)
+        while (slot[at].n && slot[at].pair != pair)
             at = (at + 1) & mask;
-        if (!cell[at].n)
-            cell[at] = (struct gram_cell){pair, (uint32_t)i, 0};
-        struct gram_cell *c = &cell[at];
+        if (!slot[at].n)
+            slot[at] = (struct gram_slot){pair, (uint32_t)i, 0};
+        struct gram_slot *c = &slot[at];
         c->n++;
         if (c->n > n_best || (c->n == n_best && c->first < best)) {
             n_best = c->n;
@@ -192,10 +192,10 @@ static int repeated(struct slu_rules_run *run, const struct words *w, size_t n,
 {
     size_t mask;
     *chars = 0;
-    int rc = rules_table(run, w->n, sizeof(struct word_cell), &mask, err);
+    int rc = rules_table(run, w->n, sizeof(struct word_slot), &mask, err);
     if (rc)
         return rc;
-    struct word_cell *cell = (void *)run->table.data;
+    struct word_slot *slot = (void *)run->table.data;
     for (size_t i = 0; i + n <= w->n;) {
         const uint32_t len = w->end[i + n] - w->end[i];
         const uint8_t *p = w->joined + w->end[i];
@@ -203,17 +203,17 @@ static int repeated(struct slu_rules_run *run, const struct words *w, size_t n,
         h = (h >= PRIME ? h - PRIME : h) * UINT64_C(0x9E3779B97F4A7C15);
         const uint32_t high = (uint32_t)(h >> 32);
         size_t at = (size_t)(h >> 20) & mask;
-        for (; cell[at].first; at = (at + 1) & mask) {
-            const size_t k = cell[at].first - 1;
-            if (cell[at].hash == high && w->end[k + n] - w->end[k] == len &&
+        for (; slot[at].first; at = (at + 1) & mask) {
+            const size_t k = slot[at].first - 1;
+            if (slot[at].hash == high && w->end[k + n] - w->end[k] == len &&
                 !memcmp(w->joined + w->end[k], p, len))
                 break;
         }
-        if (cell[at].first) {
+        if (slot[at].first) {
             *chars += w->chars[i + n] - w->chars[i];
             i += n;
         } else {
-            cell[at] = (struct word_cell){high, (uint32_t)i + 1};
+            slot[at] = (struct word_slot){high, (uint32_t)i + 1};
             i++;
         }
     }

@@ -337,7 +337,7 @@ static int pour(struct slu_table *t, struct slu_err *err)
     return rc ? rc : slu_sorter_seal(t->sorter, err);
 }
 
-/* ---- meeting ---- */
+/* ---- grouping ---- */
 
 /* For n rows of a part: checks that they belong to the cell, and converts ordinals of
  * the part to ordinals of all parts. */
@@ -354,7 +354,7 @@ static bool take_local(const struct slu_table *t, uint64_t part, uint64_t *w, si
                 return false;
             *v += base << low;
         }
-        if (slu_cells_range(w[0], c->n_cell, t->spec->group_bits) != c->cell)
+        if (slu_grouper_range(w[0], c->n_cell, t->spec->group_bits) != c->cell)
             return false;
     }
     return true;
@@ -375,7 +375,7 @@ static int pour_some(struct slu_table *t, struct slu_row_file *s, struct slu_err
     for (size_t i = 0; i < n * t->spec->n_word; i++)
         w[i] = slu_le64(&w[i]);
     s->pos += n * size;
-    return take_local(t, s->part, w, n) ? slu_cells_put(t->cells, w, n, err)
+    return take_local(t, s->part, w, n) ? slu_grouper_put(t->grouper, w, n, err)
                                         : slu_work_damaged(s->path, err);
 }
 
@@ -390,13 +390,13 @@ static uint64_t for_cells(const struct slu_table *t, uint64_t most)
     return n_byte < most ? n_byte : most;
 }
 
-int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte, uint64_t buf_byte,
-                         struct slu_err *err)
+int slu_table_pour_groups(struct slu_table *t, uint64_t grouper_byte, uint64_t buf_byte,
+                          struct slu_err *err)
 {
     const size_t cap = buf_byte < LEAST_BUF   ? LEAST_BUF
                        : buf_byte > ALONE_BUF ? ALONE_BUF
                                               : (size_t)buf_byte;
-    int rc = slu_table_new_cells(t, for_cells(t, cells_byte), err);
+    int rc = slu_table_new_grouper(t, for_cells(t, grouper_byte), err);
 
     for (size_t i = 0; i < t->n_source && !rc; i++) {
         struct slu_row_file *s = t->source[i];

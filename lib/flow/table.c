@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/le.h"
-#include "lib/flow/cells_private.h"
+#include "lib/flow/grouper_private.h"
 #include "lib/flow/table_private.h"
 #include "bytelog.h"
 
@@ -40,20 +40,21 @@ int slu_table_over(struct slu_table **t, const struct slu_table_spec *spec,
     return rc;
 }
 
-int slu_table_new_cells(struct slu_table *t, uint64_t budget_byte, struct slu_err *err)
+int slu_table_new_grouper(struct slu_table *t, uint64_t budget_byte,
+                          struct slu_err *err)
 {
-    const struct slu_cells_cfg cfg = {t->spec->n_word,
-                                      t->spec->group_bits,
-                                      budget_byte,
-                                      t->cfg.tmpdir,
-                                      t->cfg.n_cell ? t->cfg.n_cell : 1,
-                                      t->cfg.n_cell && !t->files};
+    const struct slu_grouper_cfg cfg = {t->spec->n_word,
+                                        t->spec->group_bits,
+                                        budget_byte,
+                                        t->cfg.tmpdir,
+                                        t->cfg.n_cell ? t->cfg.n_cell : 1,
+                                        t->cfg.n_cell && !t->files};
 
-    return slu_cells_new(&t->cells, &cfg, err);
+    return slu_grouper_new(&t->grouper, &cfg, err);
 }
 
-/* MEET: the part of the budget for groups, in addition to the cells; 0 if the table is
- * written to a file. */
+/* GROUPS: the part of the budget for groups, in addition to the grouper; 0 if the table
+ * is written to a file. */
 static uint64_t groups_byte(const struct slu_table *t)
 {
     return t->cfg.n_cell && !t->files ? 0 : t->cfg.budget_byte / 3;
@@ -73,11 +74,11 @@ int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
         rc = slu_store_new(*t, err);
     else if (spec->kind == SLU_ROWS && !cfg->unsorted)
         rc = slu_sorter_new(&(*t)->sorter, &sorting, err);
-    else if (spec->kind != SLU_MEET && !cfg->out)
+    else if (spec->kind != SLU_GROUPS && !cfg->out)
         rc = slu_bytelog_new(&(*t)->log, cfg->budget_byte, cfg->tmpdir, err);
-    else if (spec->kind == SLU_MEET)
-        rc = slu_table_new_cells(*t, cfg->budget_byte - groups_byte(*t), err);
-    if (spec->kind == SLU_MEET)
+    else if (spec->kind == SLU_GROUPS)
+        rc = slu_table_new_grouper(*t, cfg->budget_byte - groups_byte(*t), err);
+    if (spec->kind == SLU_GROUPS)
         (*t)->longest = 8 * (uint64_t)spec->n_word;
     if (spec->kind == SLU_ROWS && (spec->cut == SLU_CUT_PARTS || spec->dense) &&
         cfg->base)
@@ -96,7 +97,7 @@ void slu_table_free(struct slu_table *t)
         return;
     slu_sorter_free(t->sorter);
     slu_bytelog_free(t->log);
-    slu_cells_free(t->cells);
+    slu_grouper_free(t->grouper);
     slu_store_free(t->store);
     slu_table_free_files(t);
     free(t->end_byte);
@@ -115,11 +116,11 @@ bool slu_table_poured(const struct slu_table *t)
 
 uint64_t slu_table_spilled(const struct slu_table *t)
 {
-    return t->sorter  ? slu_sorter_spilled(t->sorter)
-           : t->log   ? slu_bytelog_spilled(t->log)
-           : t->cells ? slu_cells_spilled(t->cells)
-           : t->store ? slu_store_spilled(t->store)
-                      : 0;
+    return t->sorter    ? slu_sorter_spilled(t->sorter)
+           : t->log     ? slu_bytelog_spilled(t->log)
+           : t->grouper ? slu_grouper_spilled(t->grouper)
+           : t->store   ? slu_store_spilled(t->store)
+                        : 0;
 }
 
 /* ---- rows in a sorter ---- */
@@ -224,8 +225,8 @@ int slu_table_put_rows(struct slu_table *t, const uint64_t *w, size_t n,
 {
     int rc = SLU_OK;
 
-    if (t->cells)
-        return slu_cells_put(t->cells, w, n, err);
+    if (t->grouper)
+        return slu_grouper_put(t->grouper, w, n, err);
     for (; n > 0 && !rc; n--, w += t->spec->n_word)
         rc = put_row(t, w, err);
     return rc;
@@ -256,24 +257,24 @@ int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
 
 /* ---- reading in this process ---- */
 
-int slu_table_meet(struct slu_table *t, const struct slu_meet_ops *ops,
-                   struct slu_err *err)
+int slu_table_group(struct slu_table *t, const struct slu_group_ops *ops,
+                    struct slu_err *err)
 {
     const uint64_t work = groups_byte(t), buf = work / 4;
     int rc = SLU_OK;
 
     if (t->files)
-        rc = slu_table_pour_cells(t, t->cfg.budget_byte - work - buf, buf, err);
+        rc = slu_table_pour_groups(t, t->cfg.budget_byte - work - buf, buf, err);
     return rc ? rc
-              : slu_cells_groups(t->cells, ops, work + ops->work_byte, t->cfg.n_threads,
-                                 err);
+              : slu_grouper_run(t->grouper, ops, work + ops->work_byte,
+                                t->cfg.n_threads, err);
 }
 
 int slu_table_begin(struct slu_table *t, struct slu_err *err)
 {
     if (t->files)
         return slu_table_begin_files(t, err);
-    if (t->cells || t->store)
+    if (t->grouper || t->store)
         return SLU_OK;
     return t->sorter ? slu_sorter_seal(t->sorter, err)
                      : slu_bytelog_rewind(t->log, t->longest, err);
@@ -424,19 +425,19 @@ static int write_list(struct slu_table *t, struct slu_workfile_out *o, uint64_t 
     return rc;
 }
 
-static int write_cells(struct slu_table *t, struct slu_workfile_out *o, uint64_t first,
-                       uint64_t n_cell, struct slu_err *err)
+static int write_groups(struct slu_table *t, struct slu_workfile_out *o, uint64_t first,
+                        uint64_t n_cell, struct slu_err *err)
 {
     const size_t most = COPY / (8 * t->spec->n_word);
     uint64_t *buf = malloc(COPY);
-    int rc = buf ? slu_cells_seal(t->cells, err) : slu_fail_nomem(err, COPY);
+    int rc = buf ? slu_grouper_seal(t->grouper, err) : slu_fail_nomem(err, COPY);
 
     for (uint64_t j = 0; j < n_cell && !rc; j++) {
-        struct slu_cells_cursor at = {.cell = j};
+        struct slu_grouper_cursor at = {.cell = j};
         size_t n = most;
         rc = slu_workfile_section(o, first + j, err);
         while (n == most && !rc) {
-            rc = slu_cells_read(t->cells, &at, buf, most, &n, err);
+            rc = slu_grouper_read(t->grouper, &at, buf, most, &n, err);
             if (n && !rc)
                 rc = slu_workfile_put(o, buf, n * t->spec->n_word, err);
         }
@@ -454,7 +455,7 @@ int slu_table_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
     /* Without a log the rows are already in the file. */
     if (t->spec->kind == SLU_LIST)
         return t->log ? write_list(t, o, first, n_cell, err) : SLU_OK;
-    if (t->spec->kind == SLU_MEET)
-        return write_cells(t, o, first, n_cell, err);
+    if (t->spec->kind == SLU_GROUPS)
+        return write_groups(t, o, first, n_cell, err);
     return write_rows(t, o, first, n_cell, cell, ctx, err);
 }

@@ -4,7 +4,7 @@
  * There are four kinds of tables. ROWS are read in order: of their words, or of (key,
  * bytes), with bytes compared by memcmp, then length. This is a total order, so the
  * rows read do not depend on memory, threads or the number of writers. LIST is read as
- * it was put, part after part. MEET gives only groups of rows with equal top bits of
+ * it was put, part after part. GROUPS gives only groups of rows with equal top bits of
  * word 0, and omits most rows that are alone in their group; so neither writing nor
  * reading sorts all rows. STORE has for each ordinal any number of numbers, and a few
  * words; both can be read in any order. Words 0 and 1 are XXH3-128 (low, high) of the
@@ -14,12 +14,12 @@
  * rows with equal keys must be prefix-free, as all bytes that can be parsed are: no
  * row's bytes may begin with all bytes of another row.
  *
- * In one process ROWS use sorter.h, MEET cells.h, LIST bytelog.h, and STORE two
+ * In one process ROWS use sorter.h, GROUPS grouper.h, LIST bytelog.h, and STORE two
  * temporary files. With files (workfile.h) a writer of ROWS sorts within its share and
  * writes cell after cell. A reader merges its cells of all files; if these are more
  * files than it may open, or if their buffers would exceed its share, it pours the rows
- * into a sorter. A writer of MEET divides rows by ranges, and a reader pours one range
- * of all files into cells.
+ * into a sorter. A writer of GROUPS divides rows by ranges, and a reader pours one
+ * range of all files into a grouper.
  *
  * Ordinals: a part numbers its sequences, or the units of slu_flow_span, from 0. If
  * ROWS are divided by parts, word 0 is an ordinal of all parts when it is put, and
@@ -36,14 +36,14 @@
 
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
-#include "lib/flow/cells.h"
+#include "lib/flow/grouper.h"
 #include "sorter.h"
 
 #define SLU_TABLE_WORDS 8 /* of a row */
 
 #define SLU_STORE_WORDS 3 /* of an ordinal */
 
-enum slu_table_kind { SLU_ROWS, SLU_LIST, SLU_MEET, SLU_STORE };
+enum slu_table_kind { SLU_ROWS, SLU_LIST, SLU_GROUPS, SLU_STORE };
 /* How many cells a table has in a file: one; one for each part; one for each range; one
  * for each range of each bucket of the stream, bucket by bucket; or none, for a table
  * of one process only. */
@@ -59,12 +59,12 @@ struct slu_table_spec {
     const char *name;
     enum slu_table_kind kind;
     enum slu_table_cut cut;
-    unsigned n_word; /* 0: a key and bytes. MEET: 3 to 6 */
+    unsigned n_word; /* 0: a key and bytes. GROUPS: 3 to 6 */
     uint8_t share;   /* of the flow's budget, in 64ths, while the table is written or
                         read */
-    /* group_bits, for MEET: rows whose word 0 agrees in this many top bits are a group.
-     * local, bit i: word i has an ordinal in its lower 48 bits: of the writer's part
-     * when it is put, of all parts when it is read. */
+    /* group_bits, for GROUPS: rows whose word 0 agrees in this many top bits are a
+     * group. local, bit i: word i has an ordinal in its lower 48 bits: of the writer's
+     * part when it is put, of all parts when it is read. */
     uint8_t group_bits, local;
     uint8_t low; /* number of bits below a word's ordinal, at most 16 */
     /* For ROWS divided by parts, when they are written to a file; ctx is the flow's.
@@ -121,9 +121,9 @@ SLU_MUST_USE int slu_store_look(struct slu_table *t, uint64_t from, size_t n,
 SLU_MUST_USE int slu_store_read(struct slu_table *t, uint64_t ordinal,
                                 const struct slu_stored *e, uint64_t from, size_t n,
                                 uint64_t *v, struct slu_err *err);
-/* MEET: feeds all groups; called once, in place of slu_table_next. SLU_E_CHECKSUM as
+/* GROUPS: feeds all groups; called once, in place of slu_table_next. SLU_E_CHECKSUM as
  * for slu_table_next. */
-SLU_MUST_USE int slu_table_meet(struct slu_table *t, const struct slu_meet_ops *ops,
-                                struct slu_err *err);
+SLU_MUST_USE int slu_table_group(struct slu_table *t, const struct slu_group_ops *ops,
+                                 struct slu_err *err);
 
 #endif

@@ -21,7 +21,7 @@ struct slu_table_cfg {
     unsigned max_file; /* files that may be open at once */
     uint64_t n_cell;   /* cells of the whole table, in files; 0: a table of one
                           process */
-    uint64_t cell;     /* MEET over files: the cell that is read */
+    uint64_t cell;     /* GROUPS over files: the cell that is read */
     /* Ordinals: part i has [base[i], base[i + 1]), and there are n_part parts; NULL:
      * not known. */
     const uint64_t *base;
@@ -85,12 +85,12 @@ struct slu_row_file;
 struct slu_table {
     const struct slu_table_spec *spec;
     struct slu_table_cfg cfg;
-    bool files;                /* a table over files */
-    struct slu_sorter *sorter; /* ROWS, except for files that are merged */
-    struct slu_bytelog *log;   /* LIST in this process */
-    struct slu_cells *cells;   /* MEET */
-    struct slu_store *store;   /* STORE */
-    unsigned shift;            /* shifts word 0 to spread its ordinals over a key */
+    bool files;                  /* a table over files */
+    struct slu_sorter *sorter;   /* ROWS, except for files that are merged */
+    struct slu_bytelog *log;     /* LIST in this process */
+    struct slu_grouper *grouper; /* GROUPS */
+    struct slu_store *store;     /* STORE */
+    unsigned shift;              /* shifts word 0 to spread its ordinals over a key */
     uint64_t longest;
     uint64_t n_byte;    /* LIST: bytes put so far */
     uint64_t *end_byte; /* LIST: end of each cell but the last */
@@ -111,12 +111,12 @@ SLU_MUST_USE int slu_table_add_row(struct slu_table *t, const struct slu_row *ro
                                    bool with_part, struct slu_err *err);
 SLU_MUST_USE int slu_table_sorted(struct slu_table *t, struct slu_row *row,
                                   bool with_part, struct slu_err *err);
-/* MEET: makes cells for budget_byte; or for at most this many bytes, and for the number
- * of rows in all files. */
-SLU_MUST_USE int slu_table_new_cells(struct slu_table *t, uint64_t budget_byte,
-                                     struct slu_err *err);
-SLU_MUST_USE int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte,
-                                      uint64_t buf_byte, struct slu_err *err);
+/* GROUPS: makes the grouper for budget_byte; or for at most this many bytes, and for
+ * the number of rows in all files. */
+SLU_MUST_USE int slu_table_new_grouper(struct slu_table *t, uint64_t budget_byte,
+                                       struct slu_err *err);
+SLU_MUST_USE int slu_table_pour_groups(struct slu_table *t, uint64_t grouper_byte,
+                                       uint64_t buf_byte, struct slu_err *err);
 SLU_MUST_USE int slu_table_begin_files(struct slu_table *t, struct slu_err *err);
 SLU_MUST_USE int slu_table_next_file(struct slu_table *t, struct slu_row *row,
                                      struct slu_err *err);

@@ -233,19 +233,19 @@ static int put_drops(void *ctx, struct slu_buf *out, struct slu_err *err)
 static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_exact *x = ctx;
-    const struct slu_meet_ops ops = {.state_byte = sizeof(struct group),
-                                     .arg = x,
-                                     .feed = feed,
-                                     .end = end,
-                                     .take = put_drops,
-                                     .out_byte = (1 + ORIGIN_WORDS) * sizeof(uint64_t),
-                                     .ctx = x,
-                                     .work_byte = slu_flow_own_byte(f)};
+    const struct slu_group_ops ops = {.state_byte = sizeof(struct group),
+                                      .arg = x,
+                                      .feed = feed,
+                                      .end = end,
+                                      .take = put_drops,
+                                      .out_byte = (1 + ORIGIN_WORDS) * sizeof(uint64_t),
+                                      .ctx = x,
+                                      .work_byte = slu_flow_own_byte(f)};
     struct slu_table *t;
     int rc = slu_flow_in(f, HASH, &t, err);
 
     x->table = slu_flow_out(f, DROP);
-    return rc ? rc : slu_table_meet(t, &ops, err);
+    return rc ? rc : slu_table_group(t, &ops, err);
 }
 
 /* ---- filter ---- */
@@ -282,8 +282,8 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 #define OUT(t)       (const unsigned[]){t}, 1
 #define TABLE(origin)                                                                  \
     {                                                                                  \
-        [HASH] = {"hash", SLU_MEET, SLU_CUT_RANGES, HASH_WORDS + origin,               \
-                  24,     64,       1 << NUMBER},                                      \
+        [HASH] = {"hash", SLU_GROUPS, SLU_CUT_RANGES, HASH_WORDS + origin,             \
+                  24,     64,         1 << NUMBER},                                    \
         [DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 1 + origin, 14},                    \
     }
 

@@ -420,8 +420,8 @@ static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
 #define TABLES(n_band, band_share, n_edge, edge_dense)                                 \
     {                                                                                  \
         [NEAR_SET] = {"set", SLU_STORE, SLU_CUT_NO, 3, 1},                             \
-        [NEAR_BAND] = {"band",     SLU_MEET, SLU_CUT_RANGES,   n_band,                 \
-                       band_share, 64,       1 << (n_band - 1)},                       \
+        [NEAR_BAND] = {"band",     SLU_GROUPS, SLU_CUT_RANGES,   n_band,               \
+                       band_share, 64,         1 << (n_band - 1)},                     \
         [NEAR_WHERE] = {"where", SLU_LIST, SLU_CUT_HERE, 4, 0},                        \
         [NEAR_PAIR] = {"pair", SLU_ROWS, SLU_CUT_PARTS, 2, 4, .join = same},           \
         [NEAR_EQUAL] = {"twin", SLU_ROWS, SLU_CUT_NO, 2, 2, .dense = true},            \

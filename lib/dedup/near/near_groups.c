@@ -247,15 +247,15 @@ int slu_near_group(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_near *x = ctx;
     /* out_byte: a member, and an end for every two members. */
-    const struct slu_meet_ops ops = {.state_byte = sizeof(struct state),
-                                     .arg = x,
-                                     .feed = feed,
-                                     .end = end,
-                                     .release = release,
-                                     .take = take,
-                                     .out_byte = sizeof(struct slu_entry) / 2 * 3,
-                                     .ctx = x,
-                                     .work_byte = slu_flow_own_byte(f) / 2};
+    const struct slu_group_ops ops = {.state_byte = sizeof(struct state),
+                                      .arg = x,
+                                      .feed = feed,
+                                      .end = end,
+                                      .release = release,
+                                      .take = take,
+                                      .out_byte = sizeof(struct slu_entry) / 2 * 3,
+                                      .ctx = x,
+                                      .work_byte = slu_flow_own_byte(f) / 2};
     struct slu_table *t;
 
     x->flow = f;
@@ -270,7 +270,7 @@ int slu_near_group(void *ctx, struct slu_flow *f, struct slu_err *err)
                      (unsigned long long)x->cfg.band_cap));
     int rc = slu_flow_in(f, NEAR_BAND, &t, err);
     if (!rc)
-        rc = slu_table_meet(t, &ops, err);
+        rc = slu_table_group(t, &ops, err);
     free(x->k);
     x->k = NULL;
     x->cap_k = 0;

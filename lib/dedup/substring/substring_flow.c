@@ -17,11 +17,11 @@ enum { WORDS = 3, RUN = 2, RUN_BITS = 64 - SLU_PLACE_BITS, MOST_RUN = UINT16_MAX
 static bool touch(const void *ctx, uint64_t *row, const uint64_t *next);
 
 static const struct slu_table_spec tables[TABLES] = {
-    [BLOCK] = {"block", SLU_MEET, SLU_CUT_RANGES, WORDS, 42, SLU_ANCHOR_BITS, 1 << RUN,
-               RUN_BITS, NULL},
+    [BLOCK] = {"block", SLU_GROUPS, SLU_CUT_RANGES, WORDS, 42, SLU_ANCHOR_BITS,
+               1 << RUN, RUN_BITS, NULL},
     [ASK] = {"ask", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, NULL},
     [HIT] = {"hit", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, touch},
-    [WINDOW] = {"window", SLU_MEET, SLU_CUT_RANGES, WORDS, 42, 64, 1 << RUN, RUN_BITS,
+    [WINDOW] = {"window", SLU_GROUPS, SLU_CUT_RANGES, WORDS, 42, 64, 1 << RUN, RUN_BITS,
                 NULL},
     [FIND] = {"find", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, touch},
 };
@@ -160,7 +160,7 @@ static bool touch(const void *ctx, uint64_t *row, const uint64_t *next)
     return true;
 }
 
-struct meet {
+struct grouping {
     struct slu_substring_flow *q;
     bool exact;                 /* true: match */
     struct slu_table *ask, *to; /* ask: of group; to: hits or finds */
@@ -169,7 +169,7 @@ struct meet {
 
 static int take(void *ctx, struct slu_buf *out, struct slu_err *err)
 {
-    struct meet *m = ctx;
+    struct grouping *m = ctx;
     const struct slu_found *f = (const void *)out->data, *end;
     int rc = SLU_OK;
 
@@ -187,9 +187,10 @@ static int take(void *ctx, struct slu_buf *out, struct slu_err *err)
     return rc;
 }
 
-static int meet(struct meet *m, struct slu_flow *f, unsigned in, struct slu_err *err)
+static int group_rows(struct grouping *m, struct slu_flow *f, unsigned in,
+                      struct slu_err *err)
 {
-    struct slu_meet_ops ops = {.arg = &m->q->cfg.n_tok, .ctx = m, .take = take};
+    struct slu_group_ops ops = {.arg = &m->q->cfg.n_tok, .ctx = m, .take = take};
     struct slu_table *t;
     int rc = slu_flow_in(f, in, &t, err);
 
@@ -197,16 +198,16 @@ static int meet(struct meet *m, struct slu_flow *f, unsigned in, struct slu_err 
         slu_match_windows(&ops);
     else
         slu_match_blocks(&ops);
-    return rc ? rc : slu_table_meet(t, &ops, err);
+    return rc ? rc : slu_table_group(t, &ops, err);
 }
 
 static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_substring_flow *q = ctx;
-    struct meet m = {q, false, slu_flow_out(f, ASK), slu_flow_out(f, HIT), 0, 0};
+    struct grouping m = {q, false, slu_flow_out(f, ASK), slu_flow_out(f, HIT), 0, 0};
 
     tell_timing(q, "match");
-    int rc = meet(&m, f, BLOCK, err);
+    int rc = group_rows(&m, f, BLOCK, err);
     q->result.asked_blocks = m.n_asked;
     q->result.repeated_blocks = m.n_repeat;
     return rc;
@@ -215,8 +216,8 @@ static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
 static int match(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_substring_flow *q = ctx;
-    struct meet m = {q, true, NULL, slu_flow_out(f, FIND), 0, 0};
-    int rc = meet(&m, f, WINDOW, err);
+    struct grouping m = {q, true, NULL, slu_flow_out(f, FIND), 0, 0};
+    int rc = group_rows(&m, f, WINDOW, err);
 
     q->repeated_windows = m.n_repeat;
     return rc;

@@ -74,7 +74,7 @@ static void release_blocks(void *state)
     slu_buf_release(&s->asking);
 }
 
-void slu_match_blocks(struct slu_meet_ops *ops)
+void slu_match_blocks(struct slu_group_ops *ops)
 {
     ops->state_byte = sizeof(struct blocks);
     ops->feed = feed_block;
@@ -117,7 +117,7 @@ static int end_window(void *state, struct slu_buf *out, struct slu_err *err)
     return SLU_OK;
 }
 
-void slu_match_windows(struct slu_meet_ops *ops)
+void slu_match_windows(struct slu_group_ops *ops)
 {
     ops->state_byte = sizeof(struct windows);
     ops->feed = feed_window;

@@ -9,7 +9,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/dedup/substring/substring_scan.h"
-#include "lib/flow/cells.h"
+#include "lib/flow/grouper.h"
 
 enum slu_found_kind {
     SLU_FOUND_REPEAT, /* count windows from `place` on equal those from `first` on */
@@ -22,8 +22,8 @@ struct slu_found {
     uint32_t count, kind;
 };
 
-/* Sets all fields that slu_cells_groups needs, except n_tok, take and ctx. */
-void slu_match_blocks(struct slu_meet_ops *ops);
-void slu_match_windows(struct slu_meet_ops *ops);
+/* Sets all fields that slu_grouper_run needs, except n_tok, take and ctx. */
+void slu_match_blocks(struct slu_group_ops *ops);
+void slu_match_windows(struct slu_group_ops *ops);
 
 #endif

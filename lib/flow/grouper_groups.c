@@ -1,9 +1,9 @@
-/* cells_groups.c - finds the rows of cells whose key another row shares. */
+/* grouper_groups.c - finds the rows of cells whose key another row shares. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/pipe.h"
-#include "lib/flow/cells_private.h"
+#include "lib/flow/grouper_private.h"
 #include "radix.h"
 #include "sorter.h"
 
@@ -26,8 +26,8 @@ struct job {
 };
 
 struct groups {
-    struct slu_cells *c;
-    const struct slu_meet_ops *ops;
+    struct slu_grouper *c;
+    const struct slu_group_ops *ops;
     size_t next, cap_row;
     unsigned n_threads;
     uint64_t sorter_byte;
@@ -36,7 +36,7 @@ struct groups {
 
 /* A row needs its own bytes, both tables (twice TABLE_BIT, rounded up) and its
  * entry. */
-static size_t row_byte(const struct slu_cells *c)
+static size_t row_byte(const struct slu_grouper *c)
 {
     return 8 * (size_t)c->n_word + TABLE_BIT / 2 + sizeof(struct slu_entry);
 }
@@ -62,7 +62,7 @@ static inline size_t drop(struct job *j, unsigned group_bits, const unsigned n_w
         *w |= bit;
     }
     for (size_t i = 0; i < j->n_row; i++) {
-        uint64_t r[SLU_CELLS_MOST_WORDS];
+        uint64_t r[SLU_GROUPER_MOST_WORDS];
         memcpy(r, j->row + i * n_word, n_word * sizeof *r);
         uint64_t x = (r[0] >> shift) * 0x9e3779b97f4a7c15u >> (64 - bits);
         memcpy(j->row + n * n_word, r, n_word * sizeof *r);
@@ -141,11 +141,11 @@ static int to_sorter(struct groups *g, struct slu_sorter *s, size_t cell, uint64
                      struct slu_err *err)
 {
     const unsigned n_word = g->c->n_word;
-    struct slu_cells_cursor at = {.cell = cell};
+    struct slu_grouper_cursor at = {.cell = cell};
     size_t n;
 
     for (;;) {
-        int rc = slu_cells_read(g->c, &at, buf, STREAM_ROW, &n, err);
+        int rc = slu_grouper_read(g->c, &at, buf, STREAM_ROW, &n, err);
         if (rc || n == 0)
             return rc ? rc : slu_sorter_seal(s, err);
         for (uint64_t *r = buf; r < buf + n * n_word; r += n_word) {
@@ -164,7 +164,7 @@ static int group_large(struct groups *g, struct job *j, struct slu_err *err)
     struct slu_sorter_cfg cfg = {g->sorter_byte, g->c->tmpdir, g->n_threads};
     void *state = g->state[g->n_threads];
     const size_t n_byte = STREAM_ROW * g->c->n_word * sizeof(uint64_t);
-    uint64_t *buf = malloc(n_byte), r[SLU_CELLS_MOST_WORDS];
+    uint64_t *buf = malloc(n_byte), r[SLU_GROUPER_MOST_WORDS];
     struct slu_sorter *s = NULL;
     struct slu_u128 key;
     const void *p;
@@ -198,7 +198,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct groups *g = ctx;
     struct job *j = job;
-    const struct slu_cells *c = g->c;
+    const struct slu_grouper *c = g->c;
 
     j->n_row = 0;
     j->large = false;
@@ -214,10 +214,10 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     }
     while (j->to < c->n_cell && j->n_row + c->cell[j->to].n_row <= g->cap_row &&
            (j->n_row == 0 || j->n_row + c->cell[j->to].n_row <= BATCH_ROW)) {
-        struct slu_cells_cursor at = {.cell = j->to};
+        struct slu_grouper_cursor at = {.cell = j->to};
         size_t n;
-        int rc = slu_cells_read(c, &at, j->row + j->n_row * c->n_word,
-                                c->cell[j->to].n_row, &n, err);
+        int rc = slu_grouper_read(c, &at, j->row + j->n_row * c->n_word,
+                                  c->cell[j->to].n_row, &n, err);
         if (!rc && n != c->cell[j->to].n_row)
             rc = slu_fail(err, SLU_E_TRUNCATED, "%s: the temporary file ends early",
                           c->tmpdir);
@@ -255,7 +255,7 @@ static void job_release(struct job *j)
     slu_buf_release(&j->out);
 }
 
-static int job_init(struct job *j, const struct slu_cells *c, size_t cap_row,
+static int job_init(struct job *j, const struct slu_grouper *c, size_t cap_row,
                     struct slu_err *err)
 {
     size_t words = 16;
@@ -270,15 +270,15 @@ static int job_init(struct job *j, const struct slu_cells *c, size_t cap_row,
                                          : slu_fail_nomem(err, cap_row * row_byte(c));
 }
 
-int slu_cells_groups(struct slu_cells *c, const struct slu_meet_ops *ops,
-                     uint64_t work_byte, unsigned n_threads, struct slu_err *err)
+int slu_grouper_run(struct slu_grouper *c, const struct slu_group_ops *ops,
+                    uint64_t work_byte, unsigned n_threads, struct slu_err *err)
 {
     static const struct slu_pipe_ops pipe = {produce, work, emit};
     const uint64_t half = work_byte / 2;
     struct groups g = {c,   ops, 0, 0, n_threads, half > LEAST_SORT ? half : LEAST_SORT,
                        NULL};
     size_t per_row = row_byte(c) + ops->out_byte, n_slots = n_threads + 1, largest = 0;
-    int rc = slu_cells_seal(c, err);
+    int rc = slu_grouper_seal(c, err);
 
     if (rc)
         return rc;

@@ -1,10 +1,10 @@
-/* cells_private.h - shared by cells.c (storing), cells_groups.c (grouping) and the code
- * that writes cells to files. Private to them.
+/* grouper_private.h - shared by grouper.c (storing), grouper_groups.c (grouping) and
+ * the code that writes cells to files. Private to them.
  */
-#ifndef SLU_CELLS_PRIVATE_H
-#define SLU_CELLS_PRIVATE_H
+#ifndef SLU_GROUPER_PRIVATE_H
+#define SLU_GROUPER_PRIVATE_H
 
-#include "lib/flow/cells.h"
+#include "lib/flow/grouper.h"
 
 struct slu_cell {
     uint64_t *at, *end;   /* free part of the last chunk */
@@ -12,7 +12,7 @@ struct slu_cell {
     uint64_t n_row;       /* rows in memory and in the file */
 };
 
-struct slu_cells {
+struct slu_grouper {
     const char *tmpdir;
     unsigned n_word, group_bits;
     size_t n_cell;
@@ -28,18 +28,18 @@ struct slu_cells {
     size_t n_flush, cap_extent;
 };
 
-struct slu_cells_cursor { /* a position in a cell; starts as zeros except for the
+struct slu_grouper_cursor { /* a position in a cell; starts as zeros except for the
                              number of the cell */
     size_t cell, flush, chunk;
     uint64_t byte;
 };
 
 /* Ends the puts. If there is a file, moves all rows to it and frees the memory. */
-SLU_MUST_USE int slu_cells_seal(struct slu_cells *c, struct slu_err *err);
+SLU_MUST_USE int slu_grouper_seal(struct slu_grouper *c, struct slu_err *err);
 /* Reads the next rows of the cursor's cell, in the order of the puts. Fewer than max
  * only at the end of the cell. */
-SLU_MUST_USE int slu_cells_read(const struct slu_cells *c, struct slu_cells_cursor *at,
-                                uint64_t *to, size_t max, size_t *n_read,
-                                struct slu_err *err);
+SLU_MUST_USE int slu_grouper_read(const struct slu_grouper *c,
+                                  struct slu_grouper_cursor *at, uint64_t *to,
+                                  size_t max, size_t *n_read, struct slu_err *err);
 
 #endif

@@ -1,20 +1,20 @@
-/* test_meet.c - tables of kind MEET: all rows with a common key are found, in one
+/* test_grouper.c - tables of kind GROUPS: all rows with a common key are found, in one
  * process and over files, in any memory, also in groups larger than the memory. Changed
  * bytes and failing calls are reported, and impossible rows refused. */
-#include "lib/flow/cells_private.h"
+#include "lib/flow/grouper_private.h"
 #include "tables.h"
 
 /* A row as its part puts it, and as it is read: with the ordinals of all parts. */
-struct met {
-    uint64_t put[SLU_CELLS_MOST_WORDS], word[SLU_CELLS_MOST_WORDS];
+struct row {
+    uint64_t put[SLU_GROUPER_MOST_WORDS], word[SLU_GROUPER_MOST_WORDS];
     uint64_t part, cell;
     bool alone;
 };
 
-struct meeting {
+struct grouped {
     struct slu_table_spec spec;
     uint64_t n_part, n_cell, base[41];
-    struct met *row; /* as they are put */
+    struct row *row; /* as they are put */
     size_t n_row;
 };
 
@@ -22,7 +22,7 @@ static unsigned met_words;
 
 static int cmp_met(const void *va, const void *vb)
 {
-    const struct met *a = va, *b = vb;
+    const struct row *a = va, *b = vb;
 
     for (unsigned i = 0; i < met_words; i++)
         if (a->word[i] != b->word[i])
@@ -30,31 +30,31 @@ static int cmp_met(const void *va, const void *vb)
     return 0;
 }
 
-static bool one_group(const struct meeting *m, uint64_t a, uint64_t b)
+static bool one_group(const struct grouped *m, uint64_t a, uint64_t b)
 {
     return (a ^ b) >> (64 - m->spec.group_bits) == 0;
 }
 
 /* The last word has an ordinal in its lower 48 bits, or above 16. heavy: most rows have
  * one key. */
-static void make_meeting(struct meeting *m, uint64_t n_part, size_t n, bool heavy)
+static void make_rows(struct grouped *m, uint64_t n_part, size_t n, bool heavy)
 {
     const unsigned n_word = 3 + (unsigned)(rnd() % 4);
 
-    *m = (struct meeting){
-        .spec = {"met", SLU_MEET, SLU_CUT_RANGES, n_word, 32,
+    *m = (struct grouped){
+        .spec = {"grouped", SLU_GROUPS, SLU_CUT_RANGES, n_word, 32,
                  rnd() % 2 ? 64 : (uint8_t)(20 + rnd() % 30),
                  (uint8_t)(1 << (n_word - 1)), rnd() % 2 ? 16 : 0, NULL},
         .n_part = n_part,
         .n_cell = 1 + rnd() % 5,
-        .row = calloc(n + 1, sizeof(struct met)),
+        .row = calloc(n + 1, sizeof(struct row)),
         .n_row = n,
     };
     for (uint64_t i = 0; i < n_part; i++)
         m->base[i + 1] = m->base[i] + 1 + rnd() % 1000;
     met_words = n_word;
     for (size_t i = 0; i < n; i++) {
-        struct met *x = &m->row[i];
+        struct row *x = &m->row[i];
         const uint64_t key = rnd() % (n < 100 ? 20 : n);
         x->part = i * n_part / n;
         x->word[0] = heavy && key % 8 ? UINT64_MAX : key * UINT64_C(0x9e3779b97f4a7c15);
@@ -66,14 +66,14 @@ static void make_meeting(struct meeting *m, uint64_t n_part, size_t n, bool heav
         x->put[n_word - 1] = (rnd() % 3) << (low ? 0 : 48) |
                              (rnd() % (m->base[x->part + 1] - m->base[x->part])) << low;
         x->word[n_word - 1] = x->put[n_word - 1] + (m->base[x->part] << low);
-        x->cell = slu_cells_range(x->word[0], m->n_cell, m->spec.group_bits);
+        x->cell = slu_grouper_range(x->word[0], m->n_cell, m->spec.group_bits);
     }
 }
 
 /* The oracle: all rows in order, and which have nobody. */
-static struct met *sorted_met(const struct meeting *m, bool in_process)
+static struct row *sorted_rows(const struct grouped *m, bool in_process)
 {
-    struct met *s = malloc((m->n_row + 1) * sizeof *s);
+    struct row *s = malloc((m->n_row + 1) * sizeof *s);
 
     memcpy(s, m->row, m->n_row * sizeof *s);
     for (size_t i = 0; in_process && i < m->n_row; i++)
@@ -88,15 +88,15 @@ static struct met *sorted_met(const struct meeting *m, bool in_process)
 
 struct feeding {
     bool any;
-    uint64_t last[SLU_CELLS_MOST_WORDS];
+    uint64_t last[SLU_GROUPER_MOST_WORDS];
 };
 
 static int on_feed(void *state, const void *arg, const uint64_t *row,
                    struct slu_buf *out, struct slu_err *err)
 {
-    const struct meeting *m = arg;
+    const struct grouped *m = arg;
     struct feeding *s = state;
-    struct met before, now;
+    struct row before, now;
 
     memcpy(before.word, s->last, m->spec.n_word * sizeof *row);
     memcpy(now.word, row, m->spec.n_word * sizeof *row);
@@ -119,23 +119,23 @@ static int on_take(void *ctx, struct slu_buf *out, struct slu_err *err)
     return slu_buf_append(ctx, out->data, out->len, err);
 }
 
-/* Meets a cell (UINT64_MAX: all cells); the rows must be those of the oracle, but rows
+/* Groups a cell (UINT64_MAX: all cells); the rows must be those of the oracle, but rows
  * that are alone may be missing. */
-static int meet_all(const struct meeting *m, struct slu_table *t,
-                    const struct met *sorted, uint64_t cell, struct slu_err *err)
+static int group_all(const struct grouped *m, struct slu_table *t,
+                     const struct row *sorted, uint64_t cell, struct slu_err *err)
 {
     struct slu_buf fed = SLU_BUF_INIT;
-    const struct slu_meet_ops ops = {.state_byte = sizeof(struct feeding),
-                                     .arg = m,
-                                     .feed = on_feed,
-                                     .end = on_end,
-                                     .take = on_take,
-                                     .out_byte = 8 * m->spec.n_word,
-                                     .ctx = &fed};
+    const struct slu_group_ops ops = {.state_byte = sizeof(struct feeding),
+                                      .arg = m,
+                                      .feed = on_feed,
+                                      .end = on_end,
+                                      .take = on_take,
+                                      .out_byte = 8 * m->spec.n_word,
+                                      .ctx = &fed};
     const unsigned n_word = m->spec.n_word;
-    int rc = slu_table_meet(t, &ops, err);
+    int rc = slu_table_group(t, &ops, err);
     size_t n = fed.len / (8 * n_word), at = 0, bad = 0;
-    struct met *got = calloc(n + 1, sizeof *got);
+    struct row *got = calloc(n + 1, sizeof *got);
 
     for (size_t i = 0; got && i < n && !rc; i++)
         memcpy(got[i].word, fed.data + 8 * n_word * i, 8 * n_word);
@@ -158,8 +158,8 @@ static int meet_all(const struct meeting *m, struct slu_table *t,
     return rc;
 }
 
-static int meet_in_process(const struct meeting *m, uint64_t budget,
-                           const struct met *sorted, struct slu_err *err)
+static int group_in_process(const struct grouped *m, uint64_t budget,
+                            const struct row *sorted, struct slu_err *err)
 {
     const struct slu_table_cfg cfg = cfg_of(budget, 10);
     struct slu_table *t = NULL;
@@ -170,13 +170,13 @@ static int meet_in_process(const struct meeting *m, uint64_t budget,
     if (!rc)
         rc = slu_table_begin(t, err);
     if (!rc)
-        rc = meet_all(m, t, sorted, UINT64_MAX, err);
+        rc = group_all(m, t, sorted, UINT64_MAX, err);
     slu_table_free(t);
     return rc;
 }
 
-static int write_meeting(const struct meeting *m, uint64_t part, uint64_t budget,
-                         struct slu_err *err)
+static int write_rows(const struct grouped *m, uint64_t part, uint64_t budget,
+                      struct slu_err *err)
 {
     struct slu_table_cfg cfg = cfg_of(budget, 10);
     struct slu_workfile_out *o = NULL;
@@ -202,8 +202,8 @@ static int write_meeting(const struct meeting *m, uint64_t part, uint64_t budget
     return rc;
 }
 
-static int read_meeting(const struct meeting *m, uint64_t budget, unsigned max_file,
-                        uint64_t cell, const struct met *sorted, struct slu_err *err)
+static int read_rows(const struct grouped *m, uint64_t budget, unsigned max_file,
+                     uint64_t cell, const struct row *sorted, struct slu_err *err)
 {
     struct slu_table_cfg cfg = cfg_of(budget, max_file);
     struct slu_table *t = NULL;
@@ -215,43 +215,43 @@ static int read_meeting(const struct meeting *m, uint64_t budget, unsigned max_f
     int rc =
         open_table(m->n_part, &m->spec, &cfg, 1 + cell, 1, 8 * m->spec.n_word, &t, err);
     if (!rc)
-        rc = meet_all(m, t, sorted, cell, err);
+        rc = group_all(m, t, sorted, cell, err);
     slu_table_free(t);
     return rc;
 }
 
-static void end_meeting(struct meeting *m)
+static void end_rows(struct grouped *m)
 {
     remove_parts(m->n_part);
     free(m->row);
 }
 
-static void one_meeting(uint64_t n_part, size_t n, bool heavy)
+static void one_table(uint64_t n_part, size_t n, bool heavy)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct meeting m;
+    struct grouped m;
 
-    make_meeting(&m, n_part, n, heavy);
-    struct met *here = sorted_met(&m, true), *sorted = sorted_met(&m, false);
-    assert_int_equal(meet_in_process(&m, any_budget(), here, &err), 0);
+    make_rows(&m, n_part, n, heavy);
+    struct row *here = sorted_rows(&m, true), *sorted = sorted_rows(&m, false);
+    assert_int_equal(group_in_process(&m, any_budget(), here, &err), 0);
     for (uint64_t i = 0; i < n_part; i++)
-        assert_int_equal(write_meeting(&m, i, any_budget(), &err), 0);
+        assert_int_equal(write_rows(&m, i, any_budget(), &err), 0);
     for (uint64_t c = 0; c < m.n_cell; c++) {
-        assert_int_equal(read_meeting(&m, any_budget(), 100, c, sorted, &err), 0);
-        assert_int_equal(read_meeting(&m, any_budget(), 3, c, sorted, &err), 0);
+        assert_int_equal(read_rows(&m, any_budget(), 100, c, sorted, &err), 0);
+        assert_int_equal(read_rows(&m, any_budget(), 3, c, sorted, &err), 0);
     }
-    end_meeting(&m);
+    end_rows(&m);
     free(here);
     free(sorted);
 }
 
-static void test_meeting(void **state)
+static void test_groupering(void **state)
 {
     for (unsigned i = 0; i < 60; i++)
-        one_meeting(i % 10 == 9 ? 40 : 1 + rnd() % 12, rnd() % (i % 4 ? 5000 : 5),
-                    i % 3 == 1);
-    one_meeting(3, 60000, false); /* cells spill */
-    one_meeting(3, 60000, true);  /* and one is larger than memory */
+        one_table(i % 10 == 9 ? 40 : 1 + rnd() % 12, rnd() % (i % 4 ? 5000 : 5),
+                  i % 3 == 1);
+    one_table(3, 60000, false); /* cells spill */
+    one_table(3, 60000, true);  /* and one is larger than memory */
     (void)state;
 }
 
@@ -266,29 +266,29 @@ static void test_ranges(void **state)
 
     for (size_t t = 0; t < sizeof n_range / sizeof *n_range; t++) {
         uint64_t n = n_range[t], n_seen = 0;
-        const struct slu_cells_cfg cfg = {3, BITS, 64 << 10, ".", n, true};
-        struct slu_cells *c;
-        assert_int_equal(slu_cells_new(&c, &cfg, &err), SLU_OK);
+        const struct slu_grouper_cfg cfg = {3, BITS, 64 << 10, ".", n, true};
+        struct slu_grouper *c;
+        assert_int_equal(slu_grouper_new(&c, &cfg, &err), SLU_OK);
         for (uint64_t i = 0; i < N_REC; i++) {
             uint64_t border = (uint64_t)(((unsigned __int128)(rnd() % n) << 64) / n);
             uint64_t hi = border + (rnd() % (1 << 21) - (1 << 20));
             uint64_t low = UINT64_MAX >> BITS;
             const uint64_t r[] = {hi, 0, i << 16 | 1};
-            assert_int_equal(slu_cells_range(hi | low, n, BITS),
-                             slu_cells_range(hi & ~low, n, BITS));
-            assert_int_equal(slu_cells_put(c, r, 1, &err), SLU_OK);
+            assert_int_equal(slu_grouper_range(hi | low, n, BITS),
+                             slu_grouper_range(hi & ~low, n, BITS));
+            assert_int_equal(slu_grouper_put(c, r, 1, &err), SLU_OK);
         }
-        assert_int_equal(slu_cells_seal(c, &err), SLU_OK);
+        assert_int_equal(slu_grouper_seal(c, &err), SLU_OK);
         for (uint64_t j = 0; j < n; j++) {
-            struct slu_cells_cursor at = {.cell = j};
+            struct slu_grouper_cursor at = {.cell = j};
             uint64_t got[3 * 100];
             uint64_t last = 0;
             size_t n_got = 100;
             while (n_got == 100) {
-                assert_int_equal(slu_cells_read(c, &at, got, 100, &n_got, &err),
+                assert_int_equal(slu_grouper_read(c, &at, got, 100, &n_got, &err),
                                  SLU_OK);
                 for (size_t i = 0; i < n_got; i++) {
-                    assert_int_equal(slu_cells_range(got[3 * i], n, BITS), j);
+                    assert_int_equal(slu_grouper_range(got[3 * i], n, BITS), j);
                     assert_true(got[3 * i + 2] > last); /* as they came */
                     last = got[3 * i + 2];
                 }
@@ -296,13 +296,13 @@ static void test_ranges(void **state)
             }
         }
         assert_int_equal(n_seen, N_REC);
-        slu_cells_free(c);
+        slu_grouper_free(c);
     }
 }
 
 struct looking {
-    const struct meeting *m;
-    const struct met *sorted;
+    const struct grouped *m;
+    const struct row *sorted;
 };
 
 static int read_cells(const void *ctx, struct slu_err *err)
@@ -311,7 +311,7 @@ static int read_cells(const void *ctx, struct slu_err *err)
     int rc = SLU_OK;
 
     for (uint64_t c = 0; c < l->m->n_cell && !rc; c++)
-        rc = read_meeting(l->m, 1 << 20, 100, c, l->sorted, err);
+        rc = read_rows(l->m, 1 << 20, 100, c, l->sorted, err);
     return rc;
 }
 
@@ -320,28 +320,28 @@ static int read_cells(const void *ctx, struct slu_err *err)
 static void test_damaged(void **state)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct meeting m;
+    struct grouped m;
 
-    make_meeting(&m, 3, 60, false);
-    struct met *sorted = sorted_met(&m, false);
+    make_rows(&m, 3, 60, false);
+    struct row *sorted = sorted_rows(&m, false);
     for (uint64_t i = 0; i < m.n_part; i++)
-        assert_int_equal(write_meeting(&m, i, 1 << 20, &err), 0);
+        assert_int_equal(write_rows(&m, i, 1 << 20, &err), 0);
     each_byte_differs(read_cells, &(struct looking){&m, sorted});
     for (unsigned k = 0; k < 2; k++) {
         uint64_t *w = &m.row[30].put[k ? 0 : m.spec.n_word - 1], was = *w;
-        struct meeting one = m;
+        struct grouped one = m;
         int rc = SLU_OK;
         *w = k ? ~was : was + (UINT64_C(1000) << m.spec.low);
         one.n_cell = k ? 1 : m.n_cell; /* all in the first, */
         for (uint64_t i = 0; i < m.n_part; i++)
-            assert_int_equal(write_meeting(&one, i, 1 << 20, &err), 0);
+            assert_int_equal(write_rows(&one, i, 1 << 20, &err), 0);
         one.n_cell = k ? 2 : m.n_cell; /* and it is read as the first of two */
         for (uint64_t c = 0; c < (k ? 1 : m.n_cell) && !rc; c++)
-            rc = read_meeting(&one, 1 << 20, 100, c, sorted, &err);
+            rc = read_rows(&one, 1 << 20, 100, c, sorted, &err);
         assert_int_equal(rc, SLU_E_CHECKSUM);
         *w = was;
     }
-    end_meeting(&m);
+    end_rows(&m);
     free(sorted);
     (void)state;
 }
@@ -349,19 +349,19 @@ static void test_damaged(void **state)
 static int write_and_read(const void *ctx, struct slu_err *err)
 {
     const struct looking *l = ctx;
-    int rc = write_meeting(l->m, 0, 64 << 10, err);
+    int rc = write_rows(l->m, 0, 64 << 10, err);
 
-    return rc ? rc : read_meeting(l->m, 64 << 10, 2, 0, l->sorted, err);
+    return rc ? rc : read_rows(l->m, 64 << 10, 2, 0, l->sorted, err);
 }
 
 static void test_failing(void **state)
 {
-    struct meeting m;
+    struct grouped m;
 
-    make_meeting(&m, 1, 5000, true);
-    struct met *sorted = sorted_met(&m, false);
+    make_rows(&m, 1, 5000, true);
+    struct row *sorted = sorted_rows(&m, false);
     each_call_fails(write_and_read, &(struct looking){&m, sorted}, 10, false);
-    end_meeting(&m);
+    end_rows(&m);
     free(sorted);
     (void)state;
 }
@@ -369,7 +369,7 @@ static void test_failing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_meeting),
+        cmocka_unit_test(test_groupering),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_failing),

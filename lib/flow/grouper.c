@@ -1,18 +1,18 @@
-/* cells.c - stores rows in cells; cells_groups.c finds the groups in the cells. */
+/* grouper.c - stores rows in cells; grouper_groups.c finds the groups in the cells. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/io.h"
 #include "lib/base/pages.h"
-#include "lib/flow/cells_private.h"
+#include "lib/flow/grouper_private.h"
 
 /* Chunks are small, because the last chunk of each cell is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };
 enum { LEAST_CHUNK_ROW = 10 };
 enum { MANY_BITS = 11, MOST_BITS = 14, MANY_CELL_BYTE = 256 << 10 };
 
-static void chunks_clear(struct slu_cells *c)
+static void chunks_clear(struct slu_grouper *c)
 {
     c->n_chunk = 0;
     for (size_t i = 0; i < c->n_cell; i++) {
@@ -34,11 +34,11 @@ static size_t usual_cells(uint64_t budget_byte)
     return (size_t)1 << bits;
 }
 
-int slu_cells_new(struct slu_cells **out, const struct slu_cells_cfg *cfg,
-                  struct slu_err *err)
+int slu_grouper_new(struct slu_grouper **out, const struct slu_grouper_cfg *cfg,
+                    struct slu_err *err)
 {
     uint64_t budget_byte = cfg->budget_byte;
-    struct slu_cells *c = calloc(1, sizeof *c);
+    struct slu_grouper *c = calloc(1, sizeof *c);
 
     *out = c;
     if (!c)
@@ -63,7 +63,7 @@ int slu_cells_new(struct slu_cells **out, const struct slu_cells_cfg *cfg,
     c->pool = slu_pages_new(c->pool_byte,
                             budget_byte >= 64 << 20 ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
     if (!c->cell || !c->next || !c->pool) {
-        slu_cells_free(c);
+        slu_grouper_free(c);
         *out = NULL;
         return slu_fail_nomem(err, budget_byte);
     }
@@ -71,7 +71,7 @@ int slu_cells_new(struct slu_cells **out, const struct slu_cells_cfg *cfg,
     return SLU_OK;
 }
 
-void slu_cells_free(struct slu_cells *c)
+void slu_grouper_free(struct slu_grouper *c)
 {
     if (!c)
         return;
@@ -84,20 +84,20 @@ void slu_cells_free(struct slu_cells *c)
     free(c);
 }
 
-uint64_t slu_cells_spilled(const struct slu_cells *c)
+uint64_t slu_grouper_spilled(const struct slu_grouper *c)
 {
     return c->file_byte;
 }
 
 /* Number of words in chunk i of the cell. */
-static size_t chunk_len(const struct slu_cells *c, const struct slu_cell *cell,
+static size_t chunk_len(const struct slu_grouper *c, const struct slu_cell *cell,
                         uint32_t i)
 {
     return i == cell->last ? c->per_chunk - (size_t)(cell->end - cell->at)
                            : c->per_chunk;
 }
 
-static int write_out(struct slu_cells *c, struct slu_buf *buf, struct slu_err *err)
+static int write_out(struct slu_grouper *c, struct slu_buf *buf, struct slu_err *err)
 {
     if (slu_write_full(c->fd, buf->data, buf->len, err))
         return slu_err_at(err, "%s: cannot hold the data that exceeds memory",
@@ -107,7 +107,7 @@ static int write_out(struct slu_cells *c, struct slu_buf *buf, struct slu_err *e
 }
 
 /* Moves all rows from memory to the file, cell by cell. */
-static int flush(struct slu_cells *c, struct slu_err *err)
+static int flush(struct slu_grouper *c, struct slu_err *err)
 {
     struct slu_buf buf = SLU_BUF_INIT;
     int rc = c->fd < 0 ? slu_tmpfile(&c->fd, c->tmpdir, err) : SLU_OK;
@@ -142,7 +142,7 @@ static int flush(struct slu_cells *c, struct slu_err *err)
 }
 
 /* Adds a chunk to a cell whose last chunk is full. */
-static int add_chunk(struct slu_cells *c, struct slu_cell *cell, struct slu_err *err)
+static int add_chunk(struct slu_grouper *c, struct slu_cell *cell, struct slu_err *err)
 {
     if (c->n_chunk == c->max_chunk) {
         int rc = flush(c, err);
@@ -162,7 +162,7 @@ static int add_chunk(struct slu_cells *c, struct slu_cell *cell, struct slu_err 
 }
 
 /* Inlined for the usual number of words. */
-static inline int put(struct slu_cells *c, const uint64_t *row, size_t n,
+static inline int put(struct slu_grouper *c, const uint64_t *row, size_t n,
                       const unsigned n_word, struct slu_err *err)
 {
     for (; n > 0; n--, row += n_word) {
@@ -181,8 +181,8 @@ static inline int put(struct slu_cells *c, const uint64_t *row, size_t n,
     return SLU_OK;
 }
 
-int slu_cells_put(struct slu_cells *c, const uint64_t *row, size_t n,
-                  struct slu_err *err)
+int slu_grouper_put(struct slu_grouper *c, const uint64_t *row, size_t n,
+                    struct slu_err *err)
 {
     c->n_row += n;
     return c->n_word == 3 ? put(c, row, n, 3, err) : put(c, row, n, c->n_word, err);
@@ -190,7 +190,7 @@ int slu_cells_put(struct slu_cells *c, const uint64_t *row, size_t n,
 
 /* ---- reading ---- */
 
-int slu_cells_seal(struct slu_cells *c, struct slu_err *err)
+int slu_grouper_seal(struct slu_grouper *c, struct slu_err *err)
 {
     if (c->n_flush == 0)
         return SLU_OK;
@@ -200,8 +200,8 @@ int slu_cells_seal(struct slu_cells *c, struct slu_err *err)
     return rc;
 }
 
-int slu_cells_read(const struct slu_cells *c, struct slu_cells_cursor *at, uint64_t *to,
-                   size_t max, size_t *n_read, struct slu_err *err)
+int slu_grouper_read(const struct slu_grouper *c, struct slu_grouper_cursor *at,
+                     uint64_t *to, size_t max, size_t *n_read, struct slu_err *err)
 {
     const struct slu_cell *cell = &c->cell[at->cell];
     size_t want = max * c->n_word, n_word = 0;

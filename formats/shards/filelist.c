@@ -54,6 +54,11 @@ void slu_filelist_release(struct slu_filelist *l)
     *l = (struct slu_filelist){0};
 }
 
+bool slu_filelist_name_is_sound(const char *name, size_t n)
+{
+    return n && strlen(name) == n && *name != '/' && !strstr(name, "..");
+}
+
 int slu_filelist_add(struct slu_filelist *l, const char *name,
                      const struct slu_digest *d, struct slu_err *err)
 {
@@ -84,7 +89,7 @@ static int add_line(struct slu_filelist *l, const char *p, size_t n,
         return rc;
     root = slu_json_root(j);
     if (slu_json_get(root, "file", &v) && slu_json_string(v, &name, &k) &&
-        strlen(name) == k && *name && *name != '/' && !strstr(name, "..") &&
+        slu_filelist_name_is_sound(name, k) &&
         slu_json_get(root, "bytes", &v) && slu_json_u64(v, &d.n_byte) &&
         slu_json_get(root, "xxh3_64", &v) && slu_json_string(v, &hex, &n_hex) &&
         n_hex == DIGITS && strspn(hex, "0123456789abcdef") == DIGITS) {

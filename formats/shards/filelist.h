@@ -44,6 +44,9 @@ struct slu_filelist {
         0                                                                              \
     }
 void slu_filelist_release(struct slu_filelist *l);
+/* Whether name, of n bytes, is that of a file in the folder of its list: not empty, not
+ * absolute, without ".." and without a NUL. */
+bool slu_filelist_name_is_sound(const char *name, size_t n);
 /* If a name is added twice, the last one counts. */
 SLU_MUST_USE int slu_filelist_add(struct slu_filelist *l, const char *name,
                                   const struct slu_digest *d, struct slu_err *err);

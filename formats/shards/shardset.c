@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "formats/ids/tokens_private.h"
+#include "formats/shards/filelist.h"
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
 #include "lib/decompose/decompose.h"
@@ -179,7 +180,7 @@ bool slu_shardset_get_entry(struct slu_shardset_entry *e, struct slu_json_value 
     size_t n;
     *e = (struct slu_shardset_entry){0};
     if (!slu_json_get(v, "file", &x) || !slu_json_string(x, &name, &n) ||
-        n >= sizeof e->file || *name == '/' || strstr(name, "..") ||
+        n >= sizeof e->file || !slu_filelist_name_is_sound(name, n) ||
         !slu_shardset_get_u64(v, "bytes", &e->n_byte) ||
         !slu_shardset_get_hash(v, &e->xxh3))
         return false;

@@ -6,8 +6,11 @@ import importlib
 import mmap
 import operator
 import os
+import re
+import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,12 +20,65 @@ else:  # sluice-chat, which takes the rest of this module, needs no NumPy
     Array = Any
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+# Controls, marks of direction, line separators, halves of surrogate pairs: as slu_printable of lib/base/err.h has it.
+_UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text for a terminal: one line, with `?` for each character that could control the terminal."""
+    return _UNPRINTABLE.sub("?", text)
+
+
 class SluiceError(Exception):
     """What is wrong, where, and what helps."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))
+
+
+class WrongNumber(IndexError):
+    """The caller's number of a sequence or step is out of range: no fault of a file."""
 
 
 def damaged(where: str, what: str) -> SluiceError:
     return SluiceError(f"{where}: damaged: {what}; copy or make the set again")
+
+
+def reads(method: _Method) -> _Method:
+    """A method that reads files of `self.path`: any error there, of libraries too, becomes a SluiceError."""
+
+    @wraps(method)
+    def read(self: Any, *args: Any) -> Any:
+        try:
+            return method(self, *args)
+        except (SluiceError, WrongNumber):
+            raise
+        except Exception as e:
+            raise damaged(self.path, f"{type(e).__name__}: {e}") from e
+
+    return cast(_Method, read)
+
+
+def digits(value: Any, n: int = 16) -> str:
+    """A hash as files state it: n hexadecimal digits; else ValueError."""
+    if not isinstance(value, str) or not re.fullmatch(f"[0-9a-f]{{{n}}}", value):
+        raise ValueError(f"{value!r} is not a hash of {n} hexadecimal digits")
+    return value
+
+
+def inner(name: Any) -> str:
+    """The name of a file in a set, which cannot lie outside it; else ValueError. slu_filelist_name_is_sound in C."""
+    if not isinstance(name, str) or not name or name[0] == "/" or ".." in name or "\0" in name:
+        raise ValueError(f"{name!r} is not the name of a file in the set")
+    return name
+
+
+def count(value: Any, limit: int = 1 << 62) -> int:
+    """A number of a file: whole, 0 to limit; else ValueError."""
+    if type(value) is not int or not 0 <= value <= limit:
+        raise ValueError(f"{value!r} is not a number from 0 to {limit}")
+    return value
 
 
 def need(module: str, why: str) -> Any:
@@ -35,20 +91,24 @@ def need(module: str, why: str) -> Any:
         raise SluiceError(f"{why} needs the package {package}: pip install {package}") from e
 
 
-def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:
-    """One frame of zstd, which must hold n_byte bytes where that is known."""
+def unzstd(data: bytes, most: int, where: str) -> bytes:
+    """One frame of zstd; SluiceError if it has more than `most` bytes."""
+    out: bytes
     try:
         from compression import zstd  # Python 3.14 and later
 
-        out: bytes = zstd.decompress(data)
+        error: Any = zstd.ZstdError
+        read = partial(zstd.ZstdDecompressor().decompress, data, most + 1)
     except ImportError:
         z = need("zstandard", f"{where}: a compressed file")
-        try:
-            out = z.ZstdDecompressor().decompress(data)
-        except z.ZstdError as e:
-            raise damaged(where, str(e)) from e
-    if n_byte is not None and len(out) != n_byte:
-        raise damaged(where, f"it has {len(out)} bytes where {n_byte} must be")
+        error = z.ZstdError
+        read = partial(z.ZstdDecompressor().stream_reader(data).read, most + 1)
+    try:
+        out = read()
+    except error as e:
+        raise damaged(where, str(e)) from e
+    if len(out) > most:
+        raise damaged(where, f"it has more than {most} bytes")
     return out
 
 
@@ -81,8 +141,11 @@ def map_file(path: str, n_byte: int | None = None, cure: str = "") -> Array:
 
     cure = cure or "the set is incomplete: copy it again, or run the same shuffle again, which goes on where it stopped"
     try:
-        with open(path, "rb") as f:
-            size = os.fstat(f.fileno()).st_size
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as f:  # a FIFO would wait
+            status = os.fstat(f.fileno())
+            size = status.st_size
+            if not stat.S_ISREG(status.st_mode):
+                raise damaged(path, "it is not a regular file")
             if n_byte is not None and size != n_byte:
                 raise damaged(path, f"it has {size} bytes, and {n_byte} were written")
             if not size:
@@ -90,8 +153,8 @@ def map_file(path: str, n_byte: int | None = None, cure: str = "") -> Array:
             return np.frombuffer(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     except FileNotFoundError as e:
         raise SluiceError(f"{path}: is missing; {cure}") from e
-    except OSError as e:
-        raise SluiceError(f"{path}: cannot be read: {e.strerror}") from e
+    except (OSError, ValueError) as e:
+        raise SluiceError(f"{path}: cannot be read: {getattr(e, 'strerror', e)}") from e
 
 
 def xxh3(data: Any) -> str | None:

@@ -7,6 +7,7 @@ import os
 from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from operator import getitem, index
@@ -14,13 +15,26 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, damaged, map_file, need, unpickle
+from ._base import (
+    Array,
+    SluiceError,
+    WrongNumber,
+    check_hash,
+    count,
+    damaged,
+    digits,
+    inner,
+    map_file,
+    need,
+    unpickle,
+)  # fmt: skip
 from .shards import FORMATS, Rows, Shards
 from .stream import MAGIC, Segments, StreamFile, joined, places, starts
 
 _T = TypeVar("_T")
 
 _BEGUN = (".journal.jsonl", ".parts.jsonl", "manifest.jsonl", "report.json", "segments")  # one is in every set
+_SEAL = 31  # bytes of ,"xxh3_64": … at the end of a report
 _KEPT_SHARDS = 256  # mapped at once by a set; each takes a file descriptor
 
 
@@ -105,7 +119,7 @@ class Bucket:
     def _number(self, i: SupportsIndex) -> int:
         i = index(i)
         if not -self._n_seq <= i < self._n_seq:
-            raise IndexError(f"sequence {i} of the {self._n_seq} of {self.name}")
+            raise WrongNumber(f"sequence {i} of the {self._n_seq} of {self.name}")
         return i % self._n_seq
 
     @overload
@@ -162,7 +176,7 @@ class ShardBucket(Bucket):
         if not self.n_ids:
             raise SluiceError(f"{self._owner.path}: documents are not of one length; take each by its number")
         if not 0 <= a <= b <= self._n_seq:
-            raise IndexError(f"sequences {a} to {b} of the {self._n_seq} of {self.name}")
+            raise WrongNumber(f"sequences {a} to {b} of the {self._n_seq} of {self.name}")
         parts = []
         while a < b:
             k = bisect(self._first, a) - 1
@@ -256,40 +270,66 @@ class ShardSet(Set):
     def __init__(self, path: str, index: str | None = None) -> None:
         super().__init__(path, index)
         self._opened: deque[tuple[ShardBucket, int]] = deque()  # oldest first
-        where = os.path.join(path, "report.json")
         if not any(os.path.exists(os.path.join(path, name)) for name in _BEGUN):
             raise _not_one(path)
-        text = map_file(where).tobytes()
+        where = self._report = os.path.join(path, "report.json")
         try:
-            r = json.loads(text)
-            self.identity = str(r["xxh3_64"])
-            manifest, t, whole = r["manifest"], r["tokenizer"], r.get("whole_documents")
-            self.report, self.format, self.label_tokens = r, r["format"], r["label_tokens"]
-            self.checksum, self.vocab_size = r["checksum"], t["vocab_size"]
-            self.eos_id, self.pad_id = t["eos_id"], t["pad_id"]
-            self.dtype = np.dtype(f"<u{whole['id_bytes'] if whole else t['token_bytes']}")
-            rows = sorted(r["buckets"], key=lambda b: int(b["length"]))
-            if whole:
-                rows = [{**whole, "name": "documents", "length": None, "ids": 0, "sequences": r["sequences"]}]
-            check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self.identity, where)
-            self.masks = "mask_checksum" in r
-            if self.format not in FORMATS:
-                raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
+            self._stamp = _stamp(where)
+            manifest, rows = self._read_report(map_file(where).tobytes())
             self._shards = Shards(self.format, path, self.dtype, index, self.identity)
             where = os.path.join(path, "manifest.jsonl")
-            lines = map_file(where, manifest["bytes"]).tobytes()
-            check_hash(lines, manifest["xxh3_64"], where)
+            lines = map_file(where, count(manifest["bytes"])).tobytes()
+            check_hash(lines, digits(manifest["xxh3_64"]), where)
             self._files: list[dict[str, Any]] = json.loads(b"[" + b",".join(lines.splitlines()) + b"]")
             self.buckets = self._make_buckets(rows)
-        except (ValueError, KeyError, TypeError) as e:
+        except SluiceError:
+            raise
+        except Exception as e:  # of libraries too: any bytes can be there
             raise SluiceError(f"{where}: is not what shuffle writes ({e!r}); make the set again") from e
+        self._check_identity()
+
+    def _read_report(self, text: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Takes the report's facts; returns what it says of manifest.jsonl and of each bucket."""
+        r = json.loads(text)
+        self.identity, self._seal = digits(r["xxh3_64"]), text[-_SEAL:]
+        t, whole = r["tokenizer"], r.get("whole_documents")
+        self.report, self.format, self.label_tokens = r, r["format"], r["label_tokens"]
+        self.checksum, self.vocab_size = digits(r["checksum"], 32), count(t["vocab_size"])
+        self.eos_id, self.pad_id = (None if t[k] is None else count(t[k]) for k in ("eos_id", "pad_id"))
+        self.masks = "mask_checksum" in r
+        check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self.identity, self._report)
+        if self.format not in FORMATS:
+            raise SluiceError(f"{self.path}: format {self.format}: this version reads {', '.join(FORMATS)}")
+        self.dtype = np.dtype({2: "<u2", 4: "<u4"}[whole["id_bytes"] if whole else t["token_bytes"]])
+        if whole:
+            documents = {"name": "documents", "length": None, "ids": 0, "sequences": r["sequences"]}
+            return r["manifest"], [{**whole, **documents}]
+        rows = []
+        for b in r["buckets"]:  # names follow from lengths, as in C
+            length = count(b["length"] or -1, 1 << 40)
+            name = f"L_{length}" if length & (length - 1) else f"D_{length.bit_length() - 1}"
+            rows.append({**b, "name": name, "ids": length + {True: 1, False: 0}[self.label_tokens]})
+        return r["manifest"], sorted(rows, key=lambda b: int(b["length"]))
+
+    def _check_identity(self) -> None:
+        """Refuse a set that has taken the place of the one that was opened: called after each try to open a file."""
+        stamp = _stamp(self._report)
+        if stamp == self._stamp:
+            return
+        cure = "the set was removed or replaced after it was opened; open it again"
+        text = map_file(self._report, cure=cure).tobytes()
+        if text[-_SEAL:] != self._seal:
+            raise SluiceError(f"{self.path}: is another set than the one that was opened ({self.identity}); {cure}")
+        self._stamp = stamp
 
     def _make_buckets(self, rows: list[dict[str, Any]]) -> list[ShardBucket]:
         """From the files of the manifest, each of which must be there."""
         shards: dict[str, list[dict[str, Any]]] = {}
         there: dict[str, set[str]] = {}
         for f in self._files:
-            folder, _, base = f["file"].rpartition("/")
+            folder, _, base = inner(f["file"]).rpartition("/")
+            count(f["bytes"])
+            digits(f["xxh3_64"])
             if folder not in there:
                 where = os.path.join(self.path, folder)
                 there[folder] = set(os.listdir(where)) if os.path.isdir(where) else set()
@@ -297,6 +337,7 @@ class ShardSet(Set):
                 map_file(os.path.join(self.path, f["file"]))  # says that it is missing
             if "shard" in f and base.endswith(FORMATS[self.format]):
                 of_bucket = shards.setdefault(folder, [])
+                count(f["sequences"], 1 << 40)
                 if f["shard"] != len(of_bucket):
                     raise SluiceError(f"{self.path}/manifest.jsonl: {f['file']} is not shard {len(of_bucket)}")
                 of_bucket.append(f)
@@ -305,7 +346,10 @@ class ShardSet(Set):
     def _open_shard(self, bucket: ShardBucket, k: int) -> Rows:
         a, b = bucket._first[k : k + 2]
         lengths = bucket.n_ids or self._stream(bucket.name).lengths(a, b)
-        rows = self._shards.open(bucket._shards[k], lengths)
+        try:
+            rows = self._shards.open(bucket._shards[k], lengths)
+        finally:
+            self._check_identity()
         bucket._open[k] = rows
         self._opened.append((bucket, k))  # each line is one operation, so threads need no lock
         if len(self._opened) > _KEPT_SHARDS:
@@ -318,7 +362,12 @@ class ShardSet(Set):
         if f is None:
             file = f"segments/{name}.tks"
             size = next((m["bytes"] for m in reversed(self._files) if m["file"] == file), None)
-            f = StreamFile(os.path.join(self.path, file), size)
+            try:
+                f = StreamFile(os.path.join(self.path, file), size)
+            finally:
+                self._check_identity()
+            if f.header.label_tokens != self.label_tokens or f.header.has_tokens:
+                raise damaged(f.path, "its header is not that of this set's segments")
             if len(f) != len(self[name]):
                 raise damaged(f.path, f"it has {len(f)} sequences, the shards {len(self[name])}")
             if self.masks and not f.header.masks:
@@ -351,6 +400,14 @@ def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | Non
     if verify:
         s.verify()
     return s
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """What changes when another file takes the place of this one, or its bytes are written again; () without one."""
+    with suppress(OSError):
+        s = os.stat(path)
+        return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
+    return ()
 
 
 def _not_one(path: str) -> SluiceError:

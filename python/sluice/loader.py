@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Array, SluiceError, need, whole
+from ._base import Array, SluiceError, damaged, need, whole
 from .dataset import Set, ShardBucket, ShardSet
 from .schedule import Schedule
 from .stream import places, starts
@@ -110,6 +110,8 @@ def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: boo
     labels: Array = np.full((n, width), IGNORED, np.int64)
     labels[:, : bucket.n_ids - 1] = ids[:, 1:]
     length, at = s.length, starts(s.length)
+    if not np.array_equal(at[starts(s.counts)], np.arange(n + 1) * bucket.n_ids):
+        raise damaged(s.stream.path, f"a sequence's segments do not have its {bucket.n_ids} ids")
     row, begin = np.divmod(at[:-1], bucket.n_ids)
     inner = begin > 0  # no label leads from one document to the next
     labels[row[inner], begin[inner] - 1] = IGNORED

@@ -71,7 +71,8 @@ class Schedule:
         self.first_step: int
         self._pass_steps, _, self.first_step, n_steps, block = v[1:]
         end, n_hash = header + 16 * n_steps, 8 * -(-n_steps // _BLOCK)
-        whole = block == _BLOCK and len(m) == end + n_hash + 16 and m[-8:].tobytes() == _END
+        possible = block == _BLOCK and (self._pass_steps or not n_steps) and self.first_step < 1 << 62
+        whole = possible and len(m) == end + n_hash + 16 and m[-8:].tobytes() == _END
         check(whole, "is truncated, or not as long as its header says")
         self._hash = f"{own_hash:016x}"
         head, table = bytearray(m[:header].tobytes()), m[end : end + n_hash]
@@ -158,7 +159,9 @@ class Schedule:
             check_hash(block.view(np.uint8), f"{self._blocks[j]:016x}", f"{self.where}: block {j}")
             self._checked.add(j)
         first, cycle, bucket = self._records[i].item()
-        row = self._rows[bucket]
+        row = self._rows[bucket] if bucket < len(self._rows) else _Row(0, 0, 0, 0, "")
+        if not 0 < first * row.unit + row.per_step <= row.sequences:
+            raise SluiceError(f"{self.where}: step {k} is not one of its buckets' sequences; run schedule again")
         return Step(k, row.length, first * row.unit, row.per_step, cycle, k // self._pass_steps)
 
     def check_world(self, world: int) -> None:

@@ -7,17 +7,17 @@ from then on; sluice.open says where.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import tarfile
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, damaged, map_file, need, unzstd, xxh3
+from ._base import Array, SluiceError, check_hash, damaged, map_file, need, reads, unzstd, xxh3
 
 # The suffix of the file that has a shard's ids.
 FORMATS = {
@@ -103,19 +103,18 @@ def _rows(
     return Rows(data.view(dtype).reshape(n_seq, lengths))
 
 
-def _wds(data: Array, n_seq: int, path: str) -> Array:
+def _wds(data: Array, n_seq: int, most: int, path: str) -> Array:
+    """The ids of a shard's members, none of which has more than `most`."""
     texts = []
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data.tobytes())) as tar:
-            for m in tar:
-                f = tar.extractfile(m)
-                if ".loss_mask." not in m.name:
-                    text = f.read() if f else b""
-                    texts.append(gzip.decompress(text) if m.name.endswith(".gz") else text)
-                if not m.name.startswith(f"{len(texts) - 1:012d}."):
-                    raise damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
-    except (tarfile.TarError, OSError, EOFError) as e:
-        raise damaged(path, str(e)) from e
+    limit = 16 * most + 1024  # bytes of a member; an id has at most 12
+    with tarfile.open(fileobj=io.BytesIO(data.tobytes())) as tar:
+        for m in tar:
+            f = tar.extractfile(m)
+            if ".loss_mask." not in m.name:
+                text = f.read(limit) if f else b""
+                texts.append(zlib.decompressobj(31).decompress(text, limit) if m.name.endswith(".gz") else text)
+            if not m.name.startswith(f"{len(texts) - 1:012d}."):
+                raise damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
     if len(texts) != n_seq:
         raise damaged(path, f"it has {len(texts)} sequences where {n_seq} must be")
     joined = b",".join(t.strip()[1:-1] for t in texts).decode("ascii", "replace")
@@ -150,19 +149,23 @@ class Shards:
     """Opens the shards of a set: files as manifest.jsonl describes them."""
 
     kind: str
-    root: str
+    path: str  # of the set
     dtype: np.dtype[np.unsignedinteger]
     index: str | None  # folder for ids that cannot be mapped; None: one is chosen
     key: str  # checksum of the report
     checked: set[str] = field(default_factory=set)  # files of ids that are as they were written
 
+    @reads
     def open(self, file: dict[str, Any], lengths: int | Array) -> Rows:
         """The sequences of a shard; `lengths` in ids, one for all or one for each."""
-        path, n_seq = os.path.join(self.root, file["file"]), file["sequences"]
+        path, n_seq = os.path.join(self.path, file["file"]), file["sequences"]
         packed = path.endswith((".zstd", ".zstd.bin"))
         if self.kind not in ("wds", "parquet", "megatron-sft") and not packed:
             return _rows(self.kind, map_file(path, file["bytes"]), self.dtype, n_seq, lengths, path)
-        n_id = int(np.broadcast_to(lengths, n_seq).sum())
+        if isinstance(lengths, int):
+            longest, n_id = lengths, lengths * n_seq
+        else:
+            longest, n_id = int(lengths.max(initial=0)), int(lengths.sum())
         n_byte = n_id * self.dtype.itemsize
         places = self._places(f"{file['file'].replace('/', '-')}.{file['xxh3_64']}.ids")
         for kept in places:
@@ -172,10 +175,12 @@ class Shards:
         data = map_file(path, file["bytes"])
         check_hash(data, file["xxh3_64"], path)
         if packed:
-            data = np.frombuffer(unzstd(data.tobytes(), None, path), np.uint8)
+            # Each id, its byte of mask, its segment's length; the head and the sizes of each sequence.
+            most = n_id * (self.dtype.itemsize + 5) + 64 * (n_seq + 1)
+            data = np.frombuffer(unzstd(data.tobytes(), most, path), np.uint8)
             ids = _rows(self.kind, data, self.dtype, n_seq, lengths, path).block(0, n_seq)
         else:
-            ids = _wds(data, n_seq, path) if self.kind == "wds" else _parquet(path, n_seq)
+            ids = _wds(data, n_seq, longest, path) if self.kind == "wds" else _parquet(path, n_seq)
         if ids.size != n_id:
             raise damaged(path, f"it has {ids.size} ids where {n_id} must be")
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(self.dtype).max:
@@ -196,8 +201,13 @@ class Shards:
         """Where ids may be kept, best first."""
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         cache = os.path.join(os.environ.get("SLUICE_CACHE_DIR") or os.path.join(home, "sluice"), "ids")
-        folders = [self.index] if self.index else [os.path.join(self.root, ".sluice-ids"), cache]
-        return [os.path.join(folder, self.key, name) for folder in folders]
+        if self.index:
+            return [os.path.join(self.index, self.key, name)]
+        own = os.path.join(self.path, ".sluice-ids")
+        places = [os.path.join(folder, self.key, name) for folder in (own, cache)]
+        # A link in a set would lead what is written, or read, to another place.
+        linked = any(os.path.islink(p) for p in (own, os.path.dirname(places[0]), places[0]))
+        return places[linked:]
 
     def _kept(self, path: str, n_byte: int) -> Array | None:
         """The bytes of ids in a file that _keep wrote; None if it is missing, or not as it was written."""

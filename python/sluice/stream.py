@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file, unzstd
+from ._base import Array, SluiceError, WrongNumber, check_hash, damaged, map_file, reads, unzstd
 
 PADDING = (1 << 64) - 1
 MAGIC = b"\xf5TKS"
@@ -122,7 +122,11 @@ class Segments:
     def domains(self) -> list[str | None]:
         """Domains, None where there is none."""
         names = self.stream.names(b"DOMS")
-        return [None if d < 0 else names[m][d] for m, d in zip(self.member.tolist(), self.domain.tolist())]
+        rows = zip(self.member.tolist(), self.domain.tolist())
+        try:
+            return [None if d < 0 else names[m][d] for m, d in rows]
+        except KeyError as e:
+            raise damaged(self.stream.path, f"domain {e} has no name") from e
 
     @property
     def record_ids(self) -> list[str | None]:
@@ -160,6 +164,7 @@ class StreamFile:
     def _bad(self, at: int, what: str) -> SluiceError:
         return SluiceError(f"{self.path}: byte {at}: {what}; copy or make it again")
 
+    @reads
     def _walk(self) -> None:
         data, at, n = self._map, 0, len(self._map)
         n_seq, started = 0, False
@@ -187,9 +192,13 @@ class StreamFile:
             if kind == b"HEAD":
                 self._head(at, self._payload(f))
             elif kind == b"DATA":
+                if aux > raw:
+                    raise self._bad(at, f"a frame of {raw} bytes in which {aux} sequences begin")
                 n_seq += aux
                 continues = bool(flags & _SEQ_CONTINUES)
             elif kind == b"ENDS":
+                if continues:
+                    raise self._bad(at, "the stream ends within a sequence")
                 ended = True
             elif kind == b"FOOT":
                 if not ended:
@@ -207,7 +216,10 @@ class StreamFile:
         check_hash(body, f.hash, where)
         if not f.flags & _ZSTD:
             return body[: f.stored]
-        return np.frombuffer(unzstd(body[: f.stored].tobytes(), f.raw, where), np.uint8)
+        raw = unzstd(body[: f.stored].tobytes(), f.raw, where)
+        if len(raw) != f.raw:
+            raise damaged(where, f"it has {len(raw)} bytes where {f.raw} must be")
+        return np.frombuffer(raw, np.uint8)
 
     def verify(self) -> None:
         """Reads every frame and compares it with its hash."""
@@ -234,6 +246,7 @@ class StreamFile:
             raise self._bad(at, "a stream with other bucket lengths, label tokens or columns than the one before it")
         self.headers.append(h)
 
+    @reads
     def _decode(self, k: int) -> _Columns:
         f = self._frames[k]
         h = self.headers[f.member]
@@ -260,6 +273,8 @@ class StreamFile:
         mask = column("u1", -(-n_tok // 8)) if h.masks else None
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
         tok_at = starts(rows["length"])
+        if n_seg and rows["length"].min() < 0:
+            raise self._bad(f.at, "a segment's length is not possible")
         for what, found, expected in (
             ("segments of the sequences", seg_at[-1], n_seg), ("bytes of ids", id_at[-1], n_id),
             ("tokens of the segments", tok_at[-1], n_tok),
@@ -269,6 +284,7 @@ class StreamFile:
                 raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
         return _Columns(n_seq, seg_at, tok_at, rows, ids, mask, tokens)
 
+    @reads
     def _read_names(self, wanted: bytes) -> list[dict[int, str]]:
         out: list[dict[int, str]] = [{} for _ in self.headers]
         for f in self._others:
@@ -284,7 +300,7 @@ class StreamFile:
     def _pieces(self, a: int, b: int) -> list[tuple[_Frame, _Columns, int, int]]:
         """(frame, columns, first, behind the last of its sequences) that make sequences a to b."""
         if not 0 <= a <= b <= self._n_seq:
-            raise IndexError(f"sequences {a} to {b} of {self._n_seq}")
+            raise WrongNumber(f"sequences {a} to {b} of {self._n_seq}")
         out: list[tuple[_Frame, _Columns, int, int]] = []
         k = int(np.searchsorted(self._first, a, "right")) - 1
         while a < b and k < len(self._frames):
@@ -297,6 +313,7 @@ class StreamFile:
             k += 1
         return out
 
+    @reads
     def segments(self, a: int, b: int) -> Segments:
         """The segments of sequences a to b, b not among them."""
         parts, sequence, segment, n_id, last = [], [], [], 0, 0  # two: whether one begins in its frame
@@ -321,12 +338,14 @@ class StreamFile:
         at = starts(joined([p.counts for p in parts]))[np.append(joined(sequence), True)]
         return Segments(self, np.diff(starts(begins)[at]), b"".join(p.id_bytes for p in parts), **rows)
 
+    @reads
     def lengths(self, a: int, b: int) -> Array:
         """Tokens of each of the sequences a to b."""
         s = self.segments(a, b)
         out: Array = np.diff(starts(s.length)[starts(s.counts)])
         return out
 
+    @reads
     def trained(self, a: int, b: int) -> Array:
         """True for each token of sequences a to b that is trained on: all but padding, in a stream without masks."""
         parts: list[Array] = []
@@ -340,6 +359,7 @@ class StreamFile:
                 parts.append(bits[first % 8 :][: last - first].view(bool))
         return joined(parts or [np.zeros(0, bool)])
 
+    @reads
     def ids(self, i: int) -> Array:
         """The ids of sequence i: a view where they lie in one frame."""
         parts = []

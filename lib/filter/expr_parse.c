@@ -380,8 +380,9 @@ static int take_regex(struct parser *p, size_t at, uint32_t left, uint32_t *out)
         slu_grow(&e->regex, &e->cap_regex, e->n_regex + 1, sizeof *e->regex, p->err);
     if (rc)
         return rc;
-    rc = slu_pcre_new(&e->regex[e->n_regex], (const char *)e->text.data + p->off,
-                      p->content_len, &cfg, &where, p->err);
+    const char *text = p->content_len ? (const char *)e->text.data + p->off : "";
+    rc =
+        slu_pcre_new(&e->regex[e->n_regex], text, p->content_len, &cfg, &where, p->err);
     if (rc)
         return slu_err_at(p->err, "column %u: character %u of the pattern",
                           column(p, p->from), (unsigned)where + 1);

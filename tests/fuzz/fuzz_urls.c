@@ -42,7 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         must(!s && err.msg[0] && !strchr(err.msg, '\n') && strstr(err.msg, "urls"));
         return 0;
     }
-    for (size_t i = 0, end; i < len; i = end + 1) {
+    /* A byte order mark before the first line is no part of it. */
+    const size_t first = len >= 3 && !memcmp(list, "\xef\xbb\xbf", 3) ? 3 : 0;
+    for (size_t i = first, end; i < len; i = end + 1) {
         const uint8_t *nl = memchr(list + i, '\n', len - i);
         end = nl ? (size_t)(nl - list) : len;
         const size_t line = end - i - (end > i && list[end - 1] == '\r');

@@ -176,6 +176,17 @@ check-unit: $(UNIT)
 check-cli: programs $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) CASES='$(CASES)' tests/check cli
 
+# The suites that tests/for names for files and folders, and suites by name: `make check-for lib/pack unit/test_core`.
+ifeq ($(firstword $(MAKECMDGOALS)),check-for)
+FOR := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+FOR_NAMES := $(shell tests/check -names $(FOR))
+$(filter-out lib python,$(FOR)):
+	@:
+.PHONY: $(FOR)
+endif
+check-for: $(patsubst unit/%,$O/unit/%,$(filter unit/%,$(FOR_NAMES))) $(if $(filter-out unit/%,$(FOR_NAMES)),programs $(SHIM) $(FAKE_BIN))
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check for $(FOR)
+
 # Random jobs, each run in several ways that must agree; OTHER names the programs of another build.
 check-random: programs
 	@$(TEST_ENV) $(PYTHON) tests/random/jobs.py $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)') \
@@ -347,6 +358,7 @@ help:
 #H make              all programs, into build/bin
 #H make demo         shards from text of this machine, each step explained; installs missing packages
 #H make check        the quick tests; installs missing packages
+#H make check-for PATH...  the tests of files and folders, by tests/for; or tests by name: check-for unit/test_core cli/masks
 #H make check-more   the longer loops that check leaves out, in some minutes; the continuous integration runs both
 #H make check-full   all tests at full length: input cut at each byte, each call failing
 #H make check-random random jobs, each in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: programs of another build

@@ -414,6 +414,8 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
 
     if (!rc)
         rc = finish_set(s, err);
+    if (!rc && !s->sum.n.sequences)
+        rc = slu_shards_put_empty(s, err);
     if (!rc)
         rc = slu_shards_card_init(&card, s, account, err);
     if (!rc)

@@ -291,6 +291,19 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                                                            : bucket_file(s, b, err);
 }
 
+int slu_shards_put_empty(struct slu_shards *s, struct slu_err *err)
+{
+    struct slu_writer_cfg cfg = {s->cfg.zstd_level, false, s->cfg.names};
+    struct slu_shard_extra *e;
+    struct slu_out *out;
+    struct slu_writer *w;
+    int rc = slu_shards_open_extra(s, SLU_SHARD_EMPTY, &e, &out, err);
+
+    if (!rc)
+        rc = slu_writer_open(&w, out, &s->header, &cfg, err);
+    return rc ? rc : slu_writer_close(w, err);
+}
+
 int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;

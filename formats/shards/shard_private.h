@@ -13,6 +13,8 @@
 
 #define SLU_SHARD_JOURNAL ".journal.jsonl"
 #define SLU_SHARD_PARTS   ".parts.jsonl"
+/* The stream of a set without sequences: it keeps header and vocabulary. */
+#define SLU_SHARD_EMPTY "segments/documents.tks"
 /* The journal's line after which files beside the buckets may exist. */
 #define SLU_SHARD_ENDING       "{\"ending\":true}\n"
 #define SLU_SHARDS_MAX_JOURNAL (UINT64_C(1) << 32)
@@ -181,6 +183,8 @@ int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
  * part, only its segments. */
 int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                           struct slu_err *err);
+/* Writes SLU_SHARD_EMPTY, for a set without sequences. */
+int slu_shards_put_empty(struct slu_shards *s, struct slu_err *err);
 /* Syncs every folder, so that the renames in it are permanent. */
 int slu_shards_sync(const struct slu_shards *s, struct slu_err *err);
 

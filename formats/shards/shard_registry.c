@@ -39,6 +39,31 @@ const struct slu_shard_format *slu_shard_format_at(unsigned i)
     return i < N_KIND ? kinds[i].format : NULL;
 }
 
+int slu_shard_format_check(const struct slu_shard_format *f, struct slu_err *err)
+{
+    const struct {
+        const char *member;
+        bool missing;
+    } of[] = {{"init", !f->init},
+              {"n_file", f->n_file == 0},
+              {"file_name", !f->file_name},
+              {"owns", !f->owns},
+              {"shard_sequences", !f->shard_sequences},
+              {"encode or build", !f->encode && !f->build},
+              {"build_byte", f->build && !f->build_byte},
+              {"flush", f->flush_files && !f->flush},
+              {"bucket", f->bucket_file && !f->bucket},
+              {"owns_in_set", f->set_folder && !f->owns_in_set}};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].missing)
+            return slu_fail(err, SLU_E_UNSUPPORTED,
+                            "internal error: the table of format %s lacks %s; please "
+                            "report it",
+                            f->name, of[i].member);
+    return SLU_OK;
+}
+
 int slu_shard_format_find(const struct slu_shard_format **f, const char *name,
                           struct slu_err *err)
 {
@@ -48,7 +73,7 @@ int slu_shard_format_find(const struct slu_shard_format **f, const char *name,
     for (unsigned i = 0; i < N_KIND; i++) {
         *f = kinds[i].format;
         if (!strcmp((*f)->name, name))
-            return SLU_OK;
+            return slu_shard_format_check(*f, err);
         if (n < sizeof built)
             n += (size_t)snprintf(built + n, sizeof built - n, "%s%s", i ? ", " : "",
                                   (*f)->name);

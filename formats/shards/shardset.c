@@ -28,16 +28,21 @@ int slu_shardset_path(const struct slu_shardset *s, char out[PATH_MAX],
                                  : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
 }
 
+/* Opens the segments of bucket i, or SLU_SHARD_EMPTY if the set has no bucket. Sets of
+ * versions up to 0.2 lack that file: they then have no header. */
 static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err)
 {
     char path[PATH_MAX];
     const char *p = path;
-    int rc = slu_shardset_path(s, path, err, "segments", s->bucket[i].pub.name, ".tks");
+    const bool empty = s->n_bucket == 0;
+    int rc = empty ? slu_shardset_path(s, path, err, "", SLU_SHARD_EMPTY, "")
+                   : slu_shardset_path(s, path, err, "segments", s->bucket[i].pub.name,
+                                       ".tks");
     if (rc)
         return rc;
     struct stat st;
     if (stat(path, &st))
-        return slu_shardset_incomplete(s, path, err);
+        return empty ? SLU_OK : slu_shardset_incomplete(s, path, err);
     struct slu_reader_cfg cfg = {.path = &p, .n_path = 1, .masks = true};
     rc = slu_reader_open(&s->segments, &cfg, err);
     if (!rc && !slu_reader_header(s->segments)->no_tokens)
@@ -274,12 +279,11 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
     slu_batch_init(&s->rows, 2);
     s->dir = strdup(dir);
     int rc = s->dir ? read_report(s, err) : slu_fail_nomem(err, strlen(dir));
-    if (!rc && s->n_bucket) {
+    if (!rc)
         rc = open_segments(s, 0, err);
-        if (!rc)
-            rc = slu_header_copy(&s->header, slu_reader_header(s->segments), err);
-        s->header.no_tokens = false;
-    }
+    if (!rc && s->segments)
+        rc = slu_header_copy(&s->header, slu_reader_header(s->segments), err);
+    s->header.no_tokens = false;
     for (unsigned i = 0; !rc && i < s->n_bucket; i++) {
         struct slu_shard_bucket *b = &s->bucket[i].pub;
         b->n_id = s->documents ? 0 : slu_header_ids(&s->header, b->length);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "formats/ids/tokens_private.h"
+#include "formats/shards/shard_private.h"
 #include "formats/shards/shardset.h"
 #include "lib/base/hash.h"
 #include "lib/base/map.h"
@@ -233,9 +234,16 @@ static bool probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look
     return is;
 }
 
-static int check_padding(const struct slu_header *h, const char *path,
-                         struct slu_err *err)
+/* Refuses sets that cannot be handed on. */
+static int check_header(const struct slu_header *h, const char *path,
+                        struct slu_err *err)
 {
+    if (!h->vocab_size)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: the set has no sequences, and no %s, which newer versions "
+                        "write; expected to find its tokenizer there; leave it out, or "
+                        "write it again",
+                        path, SLU_SHARD_EMPTY);
     return !h->inner_padding
                ? SLU_OK
                : slu_fail(err, SLU_E_UNSUPPORTED,
@@ -255,18 +263,16 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
                                    "%s: is a set that says what its ids are, and "
                                    "options for files of ids were given",
                                    cfg->path[0]));
-    int rc = check_padding(h, cfg->path[0], err);
+    int rc = check_header(h, cfg->path[0], err);
     for (size_t i = 1; i < cfg->n_path && !rc; i++) {
         struct slu_shardset *set;
         rc = slu_shardset_open(&set, cfg->path[i], err);
         if (rc)
             return rc;
         const struct slu_header *o = slu_shardset_header(set);
-        rc = slu_header_compatible(h, o, err);
-        if (rc)
+        rc = check_header(o, cfg->path[i], err);
+        if (!rc && (rc = slu_header_compatible(h, o, err)))
             slu_err_at(err, "%s", cfg->path[i]);
-        else
-            rc = check_padding(o, cfg->path[i], err);
         h->masks |= o->masks;
         slu_shardset_free(set);
     }
@@ -274,16 +280,17 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
     return rc;
 }
 
-/* Reads the first batch, which comes with the vocabulary. */
+/* Reads the vocabulary, and the first batch of the first set if it has one. */
 static int read_first(struct sets *x, struct slu_err *err)
 {
-    int rc = next(x, &x->first, err);
-    if (!rc)
-        rc = slu_names_read_vocab(slu_shardset_names(x->set), err);
-    const struct slu_vocab_table *v = slu_names_vocab(slu_shardset_names(x->set));
+    int rc = slu_names_read_vocab(slu_shardset_names(x->set), err);
+    const struct slu_vocab_table *v =
+        rc ? NULL : slu_names_vocab(slu_shardset_names(x->set));
 
-    if (!rc && v)
+    if (v)
         rc = slu_names_set_vocab(x->names, v, err);
+    if (!rc)
+        rc = next(x, &x->first, err);
     x->have_first = !rc;
     return rc == SLU_EOF ? SLU_OK : rc;
 }

@@ -298,8 +298,8 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
                         "made with another tokenizer than the streams before it "
                         "(fingerprint %016llx, before %016llx); streams of different "
                         "tokenizers cannot be joined",
-                        (unsigned long long)slu_le64(b->fingerprint),
-                        (unsigned long long)slu_le64(a->fingerprint));
+                        (unsigned long long)__builtin_bswap64(slu_le64(b->fingerprint)),
+                        (unsigned long long)__builtin_bswap64(slu_le64(a->fingerprint)));
     if (a->no_tokens != b->no_tokens)
         return slu_fail(
             err, SLU_E_MISMATCH,

@@ -460,6 +460,24 @@ static void test_memory(void **state)
     slu_header_release(&h);
 }
 
+static void test_tables(void **state)
+{
+    (void)state;
+    struct slu_shard_format f;
+    struct slu_err err = SLU_ERR_INIT;
+
+    for (unsigned i = 0; slu_shard_format_at(i); i++)
+        assert_int_equal(slu_shard_format_check(slu_shard_format_at(i), &err), SLU_OK);
+    f = *slu_shard_format_at(0);
+    f.init = NULL;
+    assert_int_equal(slu_shard_format_check(&f, &err), SLU_E_UNSUPPORTED);
+    assert_string_equal(err.msg, "internal error: the table of format wds lacks init; "
+                                 "please report it");
+    f = *slu_shard_format_at(0);
+    f.encode = NULL;
+    assert_int_equal(slu_shard_format_check(&f, &err), SLU_E_UNSUPPORTED);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -475,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_ways),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_tables),
     };
     snprintf(dir, sizeof dir, "/tmp/sluice-shard.XXXXXX");
     if (!mkdtemp(dir))

@@ -114,7 +114,7 @@ static int read_metadata(const char *path, struct metadata *m, struct slu_err *e
     if (rc || !m->there)
         return rc;
     char *name = with_suffix(path, ".metadata");
-    rc = name ? slu_read_whole(&text, name, MAX_METADATA, err)
+    rc = name ? slu_read_regular(&text, name, MAX_METADATA, err)
               : slu_fail_nomem(err, strlen(path));
     if (!rc)
         rc = slu_buf_append(&text, "", 1, err);

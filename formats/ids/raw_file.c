@@ -117,23 +117,16 @@ int slu_raw_open(struct slu_raw **out, const char *path, bool zstd,
                  _Atomic uint64_t *n_byte, struct slu_err *err)
 {
     struct slu_raw *r = calloc(1, sizeof *r);
-    struct stat st;
-    int rc = SLU_OK;
     *out = NULL;
     if (!r)
         return slu_fail_nomem(err, sizeof *r);
     r->counter = n_byte;
-    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (r->fd < 0 || fstat(r->fd, &st))
-        rc = slu_fail_errno(err, "cannot be opened");
-    else if (!S_ISREG(st.st_mode))
-        rc = slu_fail(err, SLU_E_IO, "is not a regular file");
+    int rc = slu_open_regular(&r->fd, path, &r->n_byte, err);
     if (rc) {
         slu_raw_free(r);
         return rc;
     }
     posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    r->n_byte = (uint64_t)st.st_size;
     r->in = malloc(BLOCK);
     r->raw = zstd ? malloc(BLOCK) : r->in;
     r->zstd = zstd ? ZSTD_createDCtx() : NULL;

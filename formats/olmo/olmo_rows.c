@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/text/bytes.h"
+#include "lib/base/io.h"
 #include "lib/base/json_write.h"
 
 enum { CHUNK = 64 << 10, MAX_ROW = 1 << 20 };
@@ -42,8 +43,9 @@ int slu_olmo_rows_open(struct slu_olmo_rows **out, const char *path, uint64_t n_
         return slu_fail_nomem(err, sizeof *r);
     r->n_tok = n_tok;
     r->path = strdup(path);
-    int rc = r->path ? slu_bytes_open(&r->file, path, 0, -1, err)
-                     : slu_fail_nomem(err, strlen(path));
+    int rc = r->path ? slu_check_regular(path, err) : slu_fail_nomem(err, strlen(path));
+    if (!rc)
+        rc = slu_bytes_open(&r->file, path, 0, -1, err);
     if (rc)
         slu_olmo_rows_close(r);
     else

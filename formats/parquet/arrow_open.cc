@@ -224,7 +224,8 @@ int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *out,
     struct stat st;
     bool in = strcmp(path, "-") == 0;
     int fd =
-        in ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
+        in ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+           : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not wait */
     if (fd < 0 || fstat(fd, &st) != 0) {
         int rc = slu_fail_errno(err, "%s", name);
         if (fd >= 0)

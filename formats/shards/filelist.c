@@ -134,7 +134,7 @@ int slu_filelist_load(struct slu_filelist *l, const char *folder, struct slu_err
     if (!rc && access((const char *)path.data, F_OK))
         rc = SLU_EOF;
     if (!rc)
-        rc = slu_read_whole(&t, (const char *)path.data, MAX_BYTE, err);
+        rc = slu_read_regular(&t, (const char *)path.data, MAX_BYTE, err);
     if (!rc && (rc = parse(l, &t, err)))
         slu_err_at(err, "%s", (const char *)path.data);
     slu_buf_release(&t);

@@ -168,7 +168,7 @@ static int add_manifest(struct slu_bucket_counts *s, const char *path,
         return slu_fail_nomem(err, strlen(path) + 1);
     rc = bucket_length(path, &b.length, err);
     if (!rc)
-        rc = slu_read_whole(&text, path, MAX_MANIFEST, err);
+        rc = slu_read_regular(&text, path, MAX_MANIFEST, err);
     if (!rc)
         rc = count_shards(&b, &text, err);
     if (!rc)

@@ -56,7 +56,7 @@ static int check(struct slu_shards *s, const char *name, const struct slu_buf *t
     int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
 
     if (!rc && !access((const char *)path.data, F_OK) &&
-        (slu_read_whole(&is, (const char *)path.data, text->len, NULL) ||
+        (slu_read_regular(&is, (const char *)path.data, text->len, NULL) ||
          memcmp(is.data, text->data, is.len)))
         rc = slu_shard_dir_in_the_way(s->dir, "", name, err);
     slu_buf_release(&path);

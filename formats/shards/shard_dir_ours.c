@@ -98,7 +98,8 @@ static int get_text(const char *dir, const char *name, struct slu_buf *text,
     if (!rc && access((const char *)path.data, F_OK))
         rc = SLU_EOF;
     if (!rc)
-        rc = slu_read_whole(text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);
+        rc = slu_read_regular(text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL,
+                              err);
     slu_buf_release(&path);
     return rc;
 }

@@ -78,7 +78,7 @@ static int read_mark(const char *dir, struct slu_buf *mark, struct slu_err *err)
     int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_PARTS, dir);
 
     if (!rc && !access((const char *)path.data, F_OK))
-        rc = slu_read_whole(mark, (const char *)path.data, MAX_MARK, err);
+        rc = slu_read_regular(mark, (const char *)path.data, MAX_MARK, err);
     slu_buf_release(&path);
     return rc;
 }

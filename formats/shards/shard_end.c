@@ -251,7 +251,7 @@ static bool report_is_there(const struct slu_shards *s)
     uint64_t n_byte = 0, xxh3 = 0;
     char path[4096];
     bool ok = !set_path(s, "report.json", path) &&
-              !slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, NULL) &&
+              !slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, NULL) &&
               slu_seal_is(text.data, text.len, SLU_REPORT_SEAL) &&
               !slu_json_parse(&j, text.data, text.len, NULL) &&
               slu_json_get(slu_json_root(j), "manifest", &v) &&
@@ -309,7 +309,8 @@ bool slu_shards_set_is_there(const struct slu_shards *s)
     ssize_t n;
     FILE *f = NULL;
     bool ok = report_is_there(s) && set_folder_is_there(s) &&
-              !set_path(s, "manifest.jsonl", path) && (f = fopen(path, "re"));
+              !set_path(s, "manifest.jsonl", path) && !slu_check_regular(path, NULL) &&
+              (f = fopen(path, "re"));
 
     while (ok && (n = getline(&line, &cap, f)) > 0)
         ok = file_is_there(s, line, (size_t)n);

@@ -199,8 +199,7 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
     enum { PIECE = 1 << 18 };
     XXH3_state_t st;
     size_t got = PIECE;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int rc = fd < 0 ? slu_fail_errno(err, "%s", path) : SLU_OK;
+    int fd, rc = slu_open_regular(&fd, path, NULL, err);
 
     XXH3_64bits_reset(&st);
     d->n_byte = 0;
@@ -211,14 +210,12 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
         rc = slu_read_full(fd, scratch->data, PIECE, &got, err);
         if (!rc)
             slu_xxh3_64_update(&st, scratch->data, got);
-        else
-            slu_err_at(err, "%s", path);
         d->n_byte += rc ? 0 : got;
     }
     d->xxh3 = slu_xxh3_64_digest(&st);
     if (fd >= 0)
         close(fd);
-    return rc;
+    return rc ? slu_err_at(err, "%s", path) : SLU_OK;
 }
 
 /* Writes the format's file of a bucket: index.json or manifest.jsonl. */

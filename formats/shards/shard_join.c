@@ -229,8 +229,8 @@ static int read_part(struct join *j, uint64_t part, struct slu_err *err)
     if (!rc && access((const char *)path.data, F_OK))
         rc = again(j, part, SLU_E_MISMATCH, "is missing", err);
     if (!rc)
-        rc =
-            slu_read_whole(&text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);
+        rc = slu_read_regular(&text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL,
+                              err);
     if (!rc)
         rc = check_head(j, part, &text, span, err);
     if (!rc && !slu_shards_get_end(j->s, &text, &e, &at, &damaged))

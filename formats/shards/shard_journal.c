@@ -407,7 +407,7 @@ static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
 
     *found = !access(path, F_OK);
     if (*found)
-        rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+        rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
     if (*found && !rc)
         rc = compare(s, head, &text, err);
     if (*found && !rc)

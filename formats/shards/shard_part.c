@@ -125,7 +125,7 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
     }
     if (!*found)
         return SLU_OK;
-    rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+    rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
     const char *other = rc ? "" : slu_shards_head_differs(head, &text);
     if (*other)
         rc = slu_advise(err, SLU_ADVISE_FORCE,

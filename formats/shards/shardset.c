@@ -44,7 +44,9 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
     if (stat(path, &st))
         return empty ? SLU_OK : slu_shardset_incomplete(s, path, err);
     struct slu_reader_cfg cfg = {.path = &p, .n_path = 1, .masks = true};
-    rc = slu_reader_open(&s->segments, &cfg, err);
+    rc = slu_check_regular(path, err);
+    if (!rc)
+        rc = slu_reader_open(&s->segments, &cfg, err);
     if (!rc && !slu_reader_header(s->segments)->no_tokens)
         rc = slu_fail(err, SLU_E_FORMAT, "%s: holds tokens; expected segments alone",
                       path);
@@ -161,9 +163,12 @@ static int open_manifest(struct slu_shardset *s, struct slu_err *err)
     int rc = slu_shardset_path(s, path, err, "", "manifest.jsonl", "");
     if (rc)
         return rc;
-    s->manifest = fopen(path, "re");
-    return s->manifest ? SLU_OK
-                       : slu_shardset_incomplete(s, "there is no manifest.jsonl", err);
+    if (access(path, F_OK))
+        return slu_shardset_incomplete(s, "there is no manifest.jsonl", err);
+    rc = slu_check_regular(path, err);
+    if (!rc && !(s->manifest = fopen(path, "re")))
+        rc = slu_fail_errno(err, "%s", path);
+    return rc;
 }
 
 bool slu_shardset_get_hash(struct slu_json_value v, uint64_t *out)
@@ -542,7 +547,7 @@ static int summarize(struct slu_shardset *s, bool close, struct slu_summary *p,
     p->longest = p->sum.n.tokens;
     int rc = slu_shardset_path(s, path, err, "", "report.json", "");
     if (!rc)
-        rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+        rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
     p->id = slu_hash128(text.data, text.len);
     slu_buf_release(&text);
     return rc || !close ? rc : longest(s, &p->longest, err);

@@ -124,7 +124,7 @@ static int check_report(const struct slu_shardset *s, struct slu_err *err)
     char path[PATH_MAX];
     int rc = slu_shardset_path(s, path, err, "", "report.json", "");
     if (!rc)
-        rc = slu_read_whole(&t, path, UINT64_C(1) << 32, err);
+        rc = slu_read_regular(&t, path, UINT64_C(1) << 32, err);
     if (!rc && !slu_seal_is(t.data, t.len, SLU_REPORT_SEAL))
         rc = slu_fail(err, SLU_E_CHECKSUM,
                       "%s: was changed: the xxh3_64 at its end is not that of the "

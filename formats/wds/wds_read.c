@@ -46,14 +46,11 @@ static int wds_open(void **state, const char *const *path,
     *state = NULL;
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
-    w->fd = open(*path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (w->fd < 0 || fstat(w->fd, &st)) {
-        int rc = slu_fail_errno(err, "cannot be opened");
+    int rc = slu_open_regular(&w->fd, *path, &w->n_byte, err);
+    if (rc) {
         wds_close(w);
         return rc;
     }
-    w->n_byte = (uint64_t)st.st_size;
     w->most = b->n_id * 12 + 2;
     w->masks = b->masks;
     *state = w;

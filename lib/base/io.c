@@ -61,13 +61,39 @@ int slu_read_or_quit(int fd, int quit_fd, void *buf, size_t n, size_t *got,
     return SLU_OK;
 }
 
-int slu_read_whole(struct slu_buf *buf, const char *path, uint64_t max_byte,
-                   struct slu_err *err)
+int slu_open_regular(int *fd, const char *path, uint64_t *n_byte, struct slu_err *err)
+{
+    struct stat st;
+    int rc = SLU_OK;
+    /* O_NONBLOCK: a FIFO without a writer must not wait. */
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0 || fstat(*fd, &st))
+        rc = slu_fail_errno(err, "cannot be opened");
+    else if (!S_ISREG(st.st_mode))
+        rc = slu_fail(err, SLU_E_IO, "is not a regular file");
+    if (!rc && n_byte)
+        *n_byte = (uint64_t)st.st_size;
+    if (rc && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return rc;
+}
+
+int slu_check_regular(const char *path, struct slu_err *err)
+{
+    int fd, rc = slu_open_regular(&fd, path, NULL, err);
+    if (rc)
+        return slu_err_at(err, "%s", path);
+    close(fd);
+    return SLU_OK;
+}
+
+/* Appends all bytes of fd, and closes it. */
+static int read_rest(struct slu_buf *buf, int fd, const char *path, uint64_t max_byte,
+                     struct slu_err *err)
 {
     size_t begin = buf->len, got = 1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return slu_fail_errno(err, "%s", path);
     int rc = SLU_OK;
     while (!rc && got) {
         rc = slu_buf_reserve(buf, 1 << 18, err);
@@ -83,6 +109,21 @@ int slu_read_whole(struct slu_buf *buf, const char *path, uint64_t max_byte,
     }
     close(fd);
     return rc;
+}
+
+int slu_read_whole(struct slu_buf *buf, const char *path, uint64_t max_byte,
+                   struct slu_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? slu_fail_errno(err, "%s", path)
+                  : read_rest(buf, fd, path, max_byte, err);
+}
+
+int slu_read_regular(struct slu_buf *buf, const char *path, uint64_t max_byte,
+                     struct slu_err *err)
+{
+    int fd, rc = slu_open_regular(&fd, path, NULL, err);
+    return rc ? slu_err_at(err, "%s", path) : read_rest(buf, fd, path, max_byte, err);
 }
 
 int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte, struct slu_err *err)

@@ -28,6 +28,16 @@ SLU_MUST_USE int slu_read_or_quit(int fd, int quit_fd, void *buf, size_t n, size
  * name the file. */
 SLU_MUST_USE int slu_read_whole(struct slu_buf *buf, const char *path,
                                 uint64_t max_byte, struct slu_err *err);
+/* Opens a file of a set or a work folder for reading; caller closes *fd. SLU_E_IO, and
+ * no waiting, for a FIFO, a device or a folder. *n_byte (or NULL): its size. Messages
+ * do not name the file. */
+SLU_MUST_USE int slu_open_regular(int *fd, const char *path, uint64_t *n_byte,
+                                  struct slu_err *err);
+/* SLU_E_IO if the file cannot be opened so. Messages name the file. */
+SLU_MUST_USE int slu_check_regular(const char *path, struct slu_err *err);
+/* As slu_read_whole, for such a file. */
+SLU_MUST_USE int slu_read_regular(struct slu_buf *buf, const char *path,
+                                  uint64_t max_byte, struct slu_err *err);
 SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);

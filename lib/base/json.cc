@@ -118,36 +118,24 @@ int slu_json_parse(struct slu_json **j, const void *p, size_t n, struct slu_err 
 
 int slu_json_load(struct slu_json **j, const char *path, struct slu_err *err)
 {
-    struct stat st;
+    uint64_t n_byte;
     uint8_t *buf = nullptr;
     size_t got = 0;
-    int rc;
+    int fd, rc = slu_open_regular(&fd, path, &n_byte, err);
 
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        rc = slu_fail_errno(err, "%s", path);
-        goto out;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        rc = slu_fail(err, SLU_E_IO, "%s: not a regular file", path);
-        goto out;
-    }
-    buf = static_cast<uint8_t *>(malloc((size_t)st.st_size + SLU_JSON_PADDING));
-    if (buf == nullptr) {
-        rc = slu_fail_nomem(err, (uint64_t)st.st_size);
-        goto out;
-    }
-    rc = slu_read_full(fd, buf, (size_t)st.st_size, &got, err);
+    if (rc)
+        return slu_err_at(err, "%s", path);
+    buf = static_cast<uint8_t *>(malloc((size_t)n_byte + SLU_JSON_PADDING));
+    rc = buf == nullptr ? slu_fail_nomem(err, n_byte)
+                        : slu_read_full(fd, buf, (size_t)n_byte, &got, err);
     if (!rc) {
         memset(buf + got, ' ', SLU_JSON_PADDING);
         rc = parse_padded(j, buf, got, err);
     }
     if (rc)
         rc = slu_err_at(err, "%s", path);
-out:
     free(buf);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return rc;
 }
 

@@ -18,24 +18,26 @@ shards = [r for r in rows if "shard" in r]
 assert sum(r["sequences"] for r in shards) == report["sequences"] and sum(r["tokens"] for r in shards) == report["tokens"]
 PY
 
-# Each kind of file in turn: one byte flipped, one byte less, gone.
+# Each kind of file in turn: one byte flipped, one byte less, gone, a FIFO without a writer.
 for f in D_6/shard-0000001.tar D_6/manifest.jsonl segments/D_6.tks manifest.jsonl README.md lengths.svg report.json; do
     "$PYTHON" - "$f" <<'PY'
 import os, shutil, sys
 name = sys.argv[1]
-for kind in ("flipped", "short", "gone"):
+for kind in ("flipped", "short", "gone", "fifo"):
     shutil.rmtree(kind, ignore_errors=True)
     shutil.copytree("txt", kind)
     p = kind + "/" + name
     b = bytearray(open(p, "rb").read())
     b[len(b) * 2 // 3] ^= 1
-    if kind == "gone":
+    if kind in ("gone", "fifo"):
         os.unlink(p)
+        if kind == "fifo":
+            os.mkfifo(p)
     else:
         open(p, "wb").write(b if kind == "flipped" else b[:-1])
 PY
-    for kind in flipped short gone; do
-        status "$f $kind" 1 inspect --verify $kind
+    for kind in flipped short gone fifo; do
+        status "$f $kind" 1 timeout 20 inspect --verify $kind
         check "$f $kind: one line" one_line "$TMP/err"
         check "$f $kind: that names the file" grep -q "$f\|incomplete" "$TMP/err"
     done

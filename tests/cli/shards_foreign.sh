@@ -71,6 +71,8 @@ rm -r w
 rm -rf set && cp -r good set
 echo mine >set/mine && echo mine >set/D_6/mine && echo mine >set/segments/mine.tks
 status "files with other names" 0 set_of --replace-set -o set
+shuffle --replace-set --format wds --shard-sequences 64 -o set label.tks 2>err
+check "before the old set is removed, a warning says what a failure costs" grep -q 'if this run fails, neither is left' err
 same "stays" 3 "$(cat set/mine set/D_6/mine set/segments/mine.tks | grep -c mine)"
 rm set/mine set/D_6/mine set/segments/mine.tks
 same "and the set is the set" "$(sha_tree good)" "$(sha_tree set)"

@@ -96,8 +96,11 @@ static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *no
         if (s && (!d || strcmp(s, d)))
             return add_text(b, o, s, err);
         break;
-    case CLI_COUNT:
     case CLI_MAYBE_COUNT:
+        if (*(const uint64_t *)(const void *)now == UINT64_MAX) /* without a value */
+            return memcmp(now, was, 8) ? add_text(b, o, NULL, err) : SLU_OK;
+        /* fall through */
+    case CLI_COUNT:
     case CLI_LENGTH:
     case CLI_SIZE:
         snprintf(number, sizeof number, "%llu",

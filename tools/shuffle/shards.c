@@ -1,7 +1,9 @@
 /* shards.c - shuffle --format: writes the sequences as shards of a trainer's format.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/json_write.h"
 #include "lib/base/number.h"
@@ -172,6 +174,20 @@ int shuffle_shards_passes(struct job *j, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
+/* Says what a failure costs, before the set in DIR is removed. */
+static void warn_replaced(struct cli_ctx *ctx, const char *dir)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/report.json", dir);
+    if (!access(path, F_OK))
+        cli_warn(ctx,
+                 "%s: --replace-set removes the set in it before the new one is "
+                 "written; if this run fails, neither is left (to keep the old set, "
+                 "write to another folder)",
+                 dir);
+}
+
 int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                         struct slu_err *err)
 {
@@ -217,6 +233,8 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                      ctx->common.seed, err);
         free(text);
     }
+    if (!rc && cfg.replace)
+        warn_replaced(ctx, cfg.dir);
     if (!rc)
         rc = slu_shards_new(&j->shards, &cfg, err);
     slu_header_release(&h);
@@ -275,13 +293,15 @@ static void warn_short(struct job *j)
         n_seq += n;
         n_tok += n * b->n_id;
     }
-    if (n_bucket && slu_shards_format(j->shards)->short_shard_note)
+    const char *note = slu_shards_format(j->shards)->short_shard_note;
+    if (n_bucket && note)
         cli_warn(
             j->ctx,
-            "short last shards, which OpenLM's trainer skips: %llu, with %llu "
-            "sequence%s of %llu tokens (see report.json; --last drop leaves them out)",
-            (unsigned long long)n_bucket, (unsigned long long)n_seq, slu_plural(n_seq),
-            (unsigned long long)n_tok);
+            "%llu short last shard%s, with %llu sequence%s of %llu tokens: %s (see "
+            "report.json; --last drop leaves them out)",
+            (unsigned long long)n_bucket, slu_plural(n_bucket),
+            (unsigned long long)n_seq, slu_plural(n_seq), (unsigned long long)n_tok,
+            note);
 }
 
 /* Warns if the format loses the borders of documents in packed sequences. */

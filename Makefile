@@ -146,11 +146,11 @@ BIN        := $(PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
 UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
 
-# The batch driver is a script. It finds its files in ../share/sluice, as in an installation.
-SCRIPTS    := $(wildcard tools/batch/sluice-batch)
+# These programs are scripts. They find their files in ../share/sluice, as in an installation.
+SCRIPTS    := tools/batch/sluice-batch tools/sluice/sluice-chat
 SHARED     := $(sort $(wildcard tools/batch/*.*))
-SCRIPT_BIN := $(SCRIPTS:tools/batch/%=$O/bin/$(PROGRAM_PREFIX)%)
-SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%)
+SCRIPT_BIN := $(addprefix $O/bin/$(PROGRAM_PREFIX),$(notdir $(SCRIPTS)))
+SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%) $O/share/sluice/python
 
 programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO)) $(if $(USE_FASTTEXT),$(FASTTEXT_SO))
 lib: $O/libsluice.a $(LIB_SO)
@@ -171,9 +171,12 @@ $(BIN): $(COMMON_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 
-$(SCRIPT_BIN): $O/bin/$(PROGRAM_PREFIX)%: tools/batch/%
+$O/bin/$(PROGRAM_PREFIX)sluice-%: $(SCRIPTS)
 	@mkdir -p $(@D)
-	$(Q)install -m 755 $< $@
+	$(Q)install -m 755 $(filter %/sluice-$*,$(SCRIPTS)) $@
+$O/share/sluice/python:
+	@mkdir -p $(@D)
+	$(Q)ln -sfn '$(abspath python)' $@
 $O/share/sluice/%: tools/batch/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
@@ -233,7 +236,9 @@ $O/flags: force
 	@mkdir -p $(@D)
 	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
 
--include $(shell test -d $O && find $O -type f -name '*.d' 2>/dev/null)
+# Only below folders of objects: $O also has corpora that tests unpacked.
+OBJECT_DIRS := $(wildcard $(addprefix $O/,lib formats kernels tools tests arrow fake emu))
+-include $(if $(OBJECT_DIRS),$(shell find $(OBJECT_DIRS) -type f -name '*.d'))
 
 include tests/tests.mk
 include packaging/packaging.mk

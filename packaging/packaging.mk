@@ -18,7 +18,7 @@ BASHDIR = $(ROOT)/share/bash-completion/completions
 ZSHDIR  = $(ROOT)/share/zsh/site-functions
 FISHDIR = $(ROOT)/share/fish/vendor_completions.d
 PCDIR  = $(LIBDIR)/pkgconfig
-COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS)) sluice-chat
+COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS))
 # sluice-chat is a program in Python; the package is installed for it alone.
 PYTHONDIR = $(SHAREDIR)/python/sluice
 
@@ -52,7 +52,6 @@ install-programs: programs
 	install -m 755 $(SCRIPT_BIN) '$(BINDIR)'
 	sed -e 's|@PROGRAM_PREFIX@|$(PROGRAM_PREFIX)|' -e 's|@PROGRAMS@|$(COMMANDS)|' tools/sluice/sluice > '$(BINDIR)/sluice'
 	chmod 755 '$(BINDIR)/sluice'
-	install -m 755 tools/sluice/sluice-chat '$(BINDIR)/$(PROGRAM_PREFIX)sluice-chat'
 	install -d '$(PYTHONDIR)'
 	install -m 644 python/sluice/*.py '$(PYTHONDIR)'
 	install -m 644 $(SHARED) '$(SHAREDIR)'

@@ -28,6 +28,14 @@ else
 endif
 	@echo '# tests/deps was content' > $@
 endif
+# Targets that need more, and their groups in tests/deps.
+NEEDS := fuzz:fuzz arm64:arm64 check-arm64:arm64 wheel:package dist-static:package deb:package \
+         check-packages:package valgrind:valgrind check-abi:abi check-slurm:slurm check-slurm-full:slurm
+NEEDED := $(foreach g,$(GOALS),$(patsubst $g:%,%,$(filter $g:%,$(NEEDS))))
+MISSING := $(strip $(foreach g,$(NEEDED),$(shell tests/deps -m $g)))
+ifneq ($(MISSING),)
+$(error these packages are missing: $(MISSING); '$(if $(filter slurm,$(NEEDED)),make deps-slurm,make deps-dev)' installs them)
+endif
 
 deps:
 	@PYTHON='$(PYTHON)' tests/deps

@@ -294,7 +294,6 @@ static void close_workers(struct slu_ingest_run *g)
         slu_ingest_close_filter(&g->worker[i]);
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
-        slu_spans_release(&g->worker[i].spans);
         slu_buf_release(&g->worker[i].row_spans);
     }
     for (unsigned i = 0; g->encoders.encoder && i < g->n_worker; i++)

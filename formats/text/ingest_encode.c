@@ -105,10 +105,11 @@ static void row_any(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
 }
 
 /* Makes the record of a row of columns. Its reject is the first that applies, as for a
- * JSON record: invalid UTF-8, a missing field, a score that is not a number. */
+ * JSON record: invalid UTF-8, a missing field, a score that is not a number. *span: its
+ * spans, which are not aligned. */
 static void row_record(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                        const struct slu_block *b, const struct slu_record_ref *ref,
-                       struct slu_record *out)
+                       struct slu_record *out, const uint8_t **span)
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
     const struct slu_row_fields *f = &b->field[ref - b->rec];
@@ -151,7 +152,7 @@ static void row_record(const struct slu_ingest_run *g, struct slu_ingest_worker 
     out->domain = out->id + f->id_len;
     out->domain_len = f->domain_len;
     p += len[SLU_FIELD_TEXT] + f->id_len + f->domain_len;
-    out->span = (const uint64_t *)(const void *)p; /* not aligned: take_row */
+    *span = p;
     out->n_span = f->span_len / (2 * sizeof *out->span);
     row_any(g, w, p + f->span_len, out);
 }
@@ -161,13 +162,14 @@ static int take_row(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                     const struct slu_block *b, const struct slu_record_ref *ref,
                     struct slu_record *out, struct slu_err *err)
 {
-    row_record(g, w, b, ref, out);
+    const uint8_t *span = NULL;
+    row_record(g, w, b, ref, out, &span);
     if (!out->n_span)
         return SLU_OK;
     slu_buf_clear(&w->row_spans);
-    int rc = slu_buf_append(&w->row_spans, out->span,
-                            out->n_span * 2 * sizeof *out->span, err);
-    out->span = (const void *)w->row_spans.data;
+    int rc =
+        slu_buf_append(&w->row_spans, span, out->n_span * 2 * sizeof *out->span, err);
+    out->span = (void *)w->row_spans.data;
     return rc;
 }
 
@@ -271,19 +273,17 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
 
 /* Marks what is trained on in the ids of a document, the job's from `from` on; rec's
  * reject is set if that cannot be told. *any: a token is. */
-static int mark(struct slu_ingest_run *g, struct slu_ingest_job *j,
-                struct slu_ingest_worker *w, struct slu_record *rec, size_t from,
-                bool *any, struct slu_err *err)
+static void mark(const struct slu_ingest_run *g, struct slu_ingest_job *j,
+                 struct slu_record *rec, size_t from, bool *any)
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
     const bool empty = j->ids.n == from;
     uint32_t *id = empty ? NULL : j->ids.id + from + cfg->bos;
     const size_t n = empty ? 0 : j->ids.n - from - cfg->bos - cfg->eos;
-    int rc = slu_spans_mark(&w->spans, cfg->tokenizer, rec->text, rec->text_len, id, n,
-                            rec->span, rec->n_span, &rec->reject, err);
+    rec->reject = slu_spans_mark(cfg->tokenizer, rec->text, rec->text_len, id, n,
+                                 rec->span, rec->n_span);
     rec->which = SLU_FIELD_SPANS;
-    *any = !rc && !rec->reject && slu_mask_count(id, n);
-    return rc;
+    *any = !rec->reject && slu_mask_count(id, n);
 }
 
 /* Adds the outcome of a document whose ids are the job's from `from` on, and the
@@ -294,13 +294,10 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            size_t from, enum slu_outcome outcome, struct slu_err *err)
 {
     bool trained = true;
-    int rc = SLU_OK;
     if (outcome == OUTCOME_NOT_SAMPLED)
         return settle(j, outcome, rec->lacks, 0, err);
     if (g->cfg->field[SLU_FIELD_SPANS])
-        rc = mark(g, j, w, rec, from, &trained, err);
-    if (rc)
-        return rc;
+        mark(g, j, rec, from, &trained);
     if (rec->reject)
         return reject(g, j, w, ref, rec, err);
     if (j->ids.n == from)
@@ -382,7 +379,7 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
     const struct slu_ingest_cfg *cfg = g->cfg;
     struct slu_ingest_wait *w = &worker->wait;
     const char *name = (const char *)w->names.data;
-    const uint64_t *span = (const void *)w->spans.data;
+    uint64_t *span = (void *)w->spans.data;
     const struct slu_texts texts = {
         .utf8 = (const char *)w->text.data,
         .end = w->end,

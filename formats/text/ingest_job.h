@@ -70,7 +70,6 @@ struct slu_ingest_worker {
     char *domain; /* the last domain */
     size_t domain_len, domain_cap;
     uint32_t domain_number;
-    struct slu_spans spans;
     struct slu_buf row_spans; /* pairs of u64 */
 };
 

@@ -15,10 +15,10 @@
  * in, trim.h); if these are not the text, a normalizer or a prefix has changed it, and
  * spans have no place.
  *
- * An empty span has no token. Time is linear in the text and, but for a search in it, in
- * the spans.
+ * An empty span has no token. Time is linear in the text and, but for sorting spans that
+ * do not ascend, in the spans. No memory is needed: the spans are replaced.
  *
- * Thread safety: one thread at a time on a handle.
+ * Thread safety: any thread.
  */
 #ifndef SLU_SPANS_H
 #define SLU_SPANS_H
@@ -32,24 +32,14 @@
 
 SLU_BEGIN_DECLS
 
-/* Memory for any number of texts; zero at first. */
-struct slu_spans {
-    size_t *end;     /* byte offset in the text of the end of each token */
-    size_t *to;      /* the token at which the longest span from here ends, 0: none */
-    uint64_t *count; /* characters before each run of bytes of the text */
-    size_t cap_end, cap_to, cap_count, n_run;
-};
-void slu_spans_release(struct slu_spans *s);
-
 /* Sets SLU_TRAINED in those of the n_id ids, made from text[0, n_byte), that belong to a
- * span. span: n_span pairs begin <= end, in any order. A text without ids is only checked.
- * *reject: SLU_REJECT_BAD_SPANS if a span goes beyond the text, SLU_REJECT_CHANGED_TEXT
- * if the tokens are not the text, SLU_REJECT_TRIMMED_SPAN: see above; else
- * SLU_REJECT_NONE. */
-SLU_MUST_USE int slu_spans_mark(struct slu_spans *s, const struct slu_tokenizer *t,
-                                const char *text, size_t n_byte, uint32_t *id,
-                                size_t n_id, const uint64_t *span, size_t n_span,
-                                enum slu_reject *reject, struct slu_err *err);
+ * span. span: n_span pairs begin <= end, in any order, which are lost. A text without ids
+ * is only checked. Returns SLU_REJECT_CHANGED_TEXT if the tokens are not the text, else
+ * SLU_REJECT_BAD_SPANS if a span goes beyond the text, else SLU_REJECT_TRIMMED_SPAN: see
+ * above; else SLU_REJECT_NONE. */
+enum slu_reject slu_spans_mark(const struct slu_tokenizer *t, const char *text,
+                               size_t n_byte, uint32_t *id, size_t n_id, uint64_t *span,
+                               size_t n_span);
 
 SLU_END_DECLS
 

@@ -186,7 +186,7 @@ struct slu_record {
     const char *text, *id, *domain;
     size_t text_len, id_len, domain_len; /* bytes */
     double score;                        /* NaN: none */
-    const uint64_t *span; /* n_span pairs begin <= end; borrowed as the strings are */
+    uint64_t *span; /* n_span pairs begin <= end; borrowed as the strings are */
     size_t n_span;
     const struct slu_value *any; /* n_any values; borrowed as the strings are */
 };

@@ -350,7 +350,7 @@ static int take_spans(struct slu_record_parser *p, const uint8_t *rec,
                  : SLU_OK;
     if (rc)
         return rc;
-    out->span = reinterpret_cast<const uint64_t *>(p->spans.data);
+    out->span = reinterpret_cast<uint64_t *>(p->spans.data);
     out->n_span = p->spans.len / (2 * sizeof(uint64_t));
     if (!good) {
         out->reject = SLU_REJECT_BAD_SPANS;

@@ -294,12 +294,13 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
 {
     if (memcmp(a->fingerprint, b->fingerprint, 16) || a->vocab_size != b->vocab_size ||
         a->eos != b->eos || a->bos != b->bos || a->pad != b->pad)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "made with another tokenizer than the streams before it "
-                        "(fingerprint %016llx, before %016llx); streams of different "
-                        "tokenizers cannot be joined",
-                        (unsigned long long)__builtin_bswap64(slu_le64(b->fingerprint)),
-                        (unsigned long long)__builtin_bswap64(slu_le64(a->fingerprint)));
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "made with another tokenizer than the streams before it "
+            "(fingerprint %016llx, before %016llx); streams of different "
+            "tokenizers cannot be joined",
+            (unsigned long long)__builtin_bswap64(slu_le64(b->fingerprint)),
+            (unsigned long long)__builtin_bswap64(slu_le64(a->fingerprint)));
     if (a->no_tokens != b->no_tokens)
         return slu_fail(
             err, SLU_E_MISMATCH,

@@ -64,17 +64,19 @@ bool tok_is_trimmed(const struct slu_tokenizer *t, uint32_t id, const char *text
            white_front(p + at, end - at, added) == end - at;
 }
 
-/* ---- ends ---- */
+/* ---- parts ---- */
 
-struct ends {
+struct parts {
     const struct slu_tokenizer *t;
     const uint8_t *text;
     const uint32_t *id;
-    size_t n_id, n, *end; /* n: ends that are found */
+    size_t n_id, n; /* n: tokens that are found */
+    tok_part_fn *each;
+    void *ctx;
 };
 
-/* Finds the ends of the tokens of text[from, to). */
-static bool end_text(struct ends *e, size_t from, size_t to)
+/* Finds the tokens of text[from, to). */
+static bool take_text(struct parts *e, size_t from, size_t to)
 {
     const struct slu_vocab_table *v = &e->t->table;
 
@@ -85,13 +87,14 @@ static bool end_text(struct ends *e, size_t from, size_t to)
         const size_t n = v->off[id + 1] - v->off[id];
         if (n > to - from || memcmp(e->text + from, v->bytes + v->off[id], n))
             return false;
-        e->end[e->n++] = from += n;
+        e->each(e->ctx, e->n++, from, from + n);
+        from += n;
     }
     return true;
 }
 
-/* Finds the ends in text[from, to), where added tokens may be. */
-static bool end_parts(struct ends *e, bool normalized, size_t from, size_t to)
+/* Finds the tokens of text[from, to), where added tokens may be. */
+static bool take_parts(struct parts *e, bool normalized, size_t from, size_t to)
 {
     struct added_iter it;
     struct added_part part;
@@ -103,11 +106,11 @@ static bool end_parts(struct ends *e, bool normalized, size_t from, size_t to)
         const size_t begin = from + part.off, end = begin + part.len;
         if (part.id == TOK_NONE) {
             good =
-                normalized ? end_text(e, begin, end) : end_parts(e, true, begin, end);
+                normalized ? take_text(e, begin, end) : take_parts(e, true, begin, end);
         } else {
             good = e->n < e->n_id && e->id[e->n] == part.id;
             if (good)
-                e->end[e->n++] = end;
+                e->each(e->ctx, e->n++, begin, end);
         }
     }
     return good;
@@ -125,12 +128,12 @@ static bool strips(const struct slu_tokenizer *t)
     return false;
 }
 
-bool tok_find_ends(const struct slu_tokenizer *t, const char *text, size_t n_byte,
-                   const uint32_t *id, size_t n_id, size_t *end)
+bool tok_each_part(const struct slu_tokenizer *t, const char *text, size_t n_byte,
+                   const uint32_t *id, size_t n_id, tok_part_fn *each, void *ctx)
 {
-    struct ends e = {t, (const uint8_t *)text, id, n_id, 0, end};
+    struct parts e = {t, (const uint8_t *)text, id, n_id, 0, each, ctx};
     const bool good =
-        strips(t) ? end_parts(&e, false, 0, n_byte) : end_text(&e, 0, n_byte);
+        strips(t) ? take_parts(&e, false, 0, n_byte) : take_text(&e, 0, n_byte);
 
     return good && e.n == n_id;
 }

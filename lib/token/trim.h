@@ -20,11 +20,12 @@ enum { TOK_TRIMS = 1, TOK_KEEPS_FIRST = 2 }; /* bits of slu_tokenizer.trims */
 
 /* Returns the bits of a post_processor. */
 uint8_t tok_trims_of(struct slu_json_value post);
-/* Sets end[i] to the end of the part of token i, in bytes of the text, which ids were
- * made of. False: the tokens are not the text, as a normalizer or a prefix has changed it.
- */
-bool tok_find_ends(const struct slu_tokenizer *t, const char *text, size_t n_byte,
-                   const uint32_t *id, size_t n_id, size_t *end);
+/* Gets token i, whose part is bytes begin to end of the text; it may change id[i]. */
+typedef void tok_part_fn(void *ctx, size_t i, size_t begin, size_t end);
+/* Calls each for the tokens of a text, which ids were made of, in order. False: the
+ * tokens are not the text, as a normalizer or a prefix has changed it. */
+bool tok_each_part(const struct slu_tokenizer *t, const char *text, size_t n_byte,
+                   const uint32_t *id, size_t n_id, tok_part_fn *each, void *ctx);
 /* Whether the character at byte `at` of the text is left out of token id, whose part is
  * text[begin, end). */
 bool tok_is_trimmed(const struct slu_tokenizer *t, uint32_t id, const char *text,

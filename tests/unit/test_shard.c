@@ -489,10 +489,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_bytes),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_ways),   cmocka_unit_test(test_memory),
         cmocka_unit_test(test_tables),
     };
     snprintf(dir, sizeof dir, "/tmp/sluice-shard.XXXXXX");

@@ -210,6 +210,8 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
     /* At most as many threads as memory allows with the smallest blocks. */
     uint64_t most = cfg->memory_byte / 4 / BLOCK_WEIGHT / MIN_BLOCK_BYTE;
     p.n_threads = cfg->n_threads;
+    if (cfg->filter.most_threads && p.n_threads > cfg->filter.most_threads)
+        p.n_threads = cfg->filter.most_threads;
     if (p.n_threads + 2 > most)
         p.n_threads = most > 3 ? (unsigned)most - 2 : 1;
     p.n_job = p.n_threads + 2;

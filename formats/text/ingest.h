@@ -34,6 +34,7 @@ struct slu_ingest_filter {
     const struct slu_rules *rules;       /* texts that fail one */
     const struct slu_rules *c4_lines; /* edits texts, and leaves out those that fail */
     uint64_t rules_byte;              /* memory of both, in all threads */
+    unsigned most_threads; /* for which there is memory to ask `where`; 0: any number */
 };
 
 struct slu_ingest_cfg {

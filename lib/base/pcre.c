@@ -3,15 +3,20 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define STACK_START    (64 << 10)
-#define STACK_MAX      (256 << 20) /* reserved, not used, until a match needs it */
-#define LEAST_STEPS    1000000
-#define STEPS_A_BYTE   16 /* an expression that is not hostile takes a few */
-#define HEAP_LIMIT_KIB (64 << 10)
+#define STACK_START  (64 << 10)
+#define STACK_MAX    (256 << 20) /* reserved, not used, until a match needs it */
+#define LEAST_STEPS  1000000
+#define STEPS_A_BYTE 16 /* an expression that is not hostile takes a few */
+/* PCRE2 copies its heap when that grows: half as much again is in use then. */
+#define HEAP_LIMIT_KIB (SLU_PCRE_RUN_BYTE / 3 * 2 >> 10)
+#define MOST_REPEATS   1000
+#define REF_BYTES      16 /* of a group's text, that are compared in a step's time */
 
 struct slu_pcre {
     pcre2_code *code;
+    uint32_t most_ref; /* the highest group that the pattern refers to; 0: none */
 };
 
 struct slu_pcre_run {
@@ -19,13 +24,64 @@ struct slu_pcre_run {
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
     bool jit;
+    /* Of the search, without jit: */
+    size_t n_step, most_step;
+    size_t at; /* byte of the text at the last step */
+    uint32_t most_ref;
 };
+
+/* ---- counted repeats ---- */
+
+/* Returns the end of what begins at p, as far as it can hold braces that are no repeat:
+ * an escape, a quotation, a class. */
+static const char *skip_item(const char *p, const char *end)
+{
+    if (end - p >= 2 && *p == '\\' && p[1] == 'Q') {
+        const char *e = memmem(p, (size_t)(end - p), "\\E", 2);
+        return e ? e + 2 : end;
+    }
+    if (*p == '\\') {
+        p += end - p >= 2 ? 2 : 1;
+        const char *e = p < end && *p == '{' && strchr("xopPNkg", p[-1])
+                            ? memchr(p, '}', (size_t)(end - p))
+                            : NULL;
+        return e ? e + 1 : p;
+    }
+    if (*p++ != '[')
+        return p;
+    p += p < end && *p == '^';
+    for (const char *first = p; p < end && (*p != ']' || p == first);)
+        p = *p == '\\' ? skip_item(p, end) : p + 1;
+    return p < end ? p + 1 : p;
+}
+
+/* Returns the first repeat {…} with a number above MOST_REPEATS; NULL: there is none. */
+static const char *long_repeat(const char *p, size_t n)
+{
+    for (const char *end = p + n; p < end; p = skip_item(p, end)) {
+        unsigned long most = 0, k = 0;
+        const char *q = p + 1;
+        if (*p != '{')
+            continue;
+        for (; q < end && strchr("0123456789, ", *q); q++) {
+            k = *q >= '0' && *q <= '9' ? 10 * (k % 100000) + (unsigned)(*q - '0') : 0;
+            most = k > most ? k : most;
+        }
+        if (q < end && *q == '}' && most > MOST_REPEATS)
+            return p;
+    }
+    return NULL;
+}
+
+/* ---- expressions ---- */
 
 int slu_pcre_new(struct slu_pcre **out, const char *pattern, size_t n,
                  const struct slu_pcre_cfg *cfg, size_t *at, struct slu_err *err)
 {
-    const uint32_t options =
-        PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | (cfg->multiline ? PCRE2_MULTILINE : 0);
+    const uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C |
+                             (cfg->multiline ? PCRE2_MULTILINE : 0) |
+                             (cfg->jit ? 0 : PCRE2_AUTO_CALLOUT);
+    const char *repeat = cfg->jit || !n ? NULL : long_repeat(pattern, n);
     struct slu_pcre *r = calloc(1, sizeof *r);
     pcre2_compile_context *context = r ? pcre2_compile_context_create(NULL) : NULL;
     PCRE2_SIZE off = 0;
@@ -33,6 +89,14 @@ int slu_pcre_new(struct slu_pcre **out, const char *pattern, size_t n,
 
     *out = NULL;
     *at = 0;
+    if (repeat) {
+        free(r);
+        pcre2_compile_context_free(context);
+        *at = (size_t)(repeat - pattern);
+        return slu_fail(err, cfg->refused,
+                        "a repeat of more than %d times; expected at most %d",
+                        MOST_REPEATS, MOST_REPEATS);
+    }
     if (!context) {
         free(r);
         return slu_fail_nomem(err, sizeof *r);
@@ -47,6 +111,7 @@ int slu_pcre_new(struct slu_pcre **out, const char *pattern, size_t n,
         *at = off;
         return slu_fail(err, cfg->refused, "PCRE2 refuses the pattern: %s", why);
     }
+    pcre2_pattern_info(r->code, PCRE2_INFO_BACKREFMAX, &r->most_ref);
     /* Without a JIT the interpreter finds the same, more slowly. */
     if (cfg->jit)
         (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
@@ -67,6 +132,26 @@ bool slu_pcre_matches_empty(const struct slu_pcre *r)
 
     pcre2_pattern_info(r->code, PCRE2_INFO_MATCHEMPTY, &empty);
     return empty;
+}
+
+/* ---- searches ---- */
+
+/* Counts a step, and the bytes that the step before has passed. A step that goes back
+ * passes none. A reference to a group may compare all its text and then fail, unseen. */
+static int count_step(pcre2_callout_block *b, void *data)
+{
+    struct slu_pcre_run *m = data;
+    size_t longest = 0;
+
+    for (uint32_t k = 1; k <= m->most_ref && k < b->capture_top; k++) {
+        const size_t *span = b->offset_vector + 2 * (size_t)k;
+        if (span[0] != PCRE2_UNSET && span[1] > span[0] && span[1] - span[0] > longest)
+            longest = span[1] - span[0];
+    }
+    m->n_step += longest / REF_BYTES;
+    m->n_step += 1 + (b->current_position > m->at ? b->current_position - m->at : 0);
+    m->at = b->current_position;
+    return m->n_step > m->most_step ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
 int slu_pcre_run_new(struct slu_pcre_run **out, bool jit, struct slu_err *err)
@@ -95,6 +180,7 @@ int slu_pcre_run_new(struct slu_pcre_run **out, bool jit, struct slu_err *err)
         pcre2_set_depth_limit(m->context, UINT32_MAX);
     } else {
         pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
+        pcre2_set_callout(m->context, count_step, m);
     }
     return SLU_OK;
 }
@@ -109,21 +195,20 @@ void slu_pcre_run_free(struct slu_pcre_run *m)
     free(m);
 }
 
-static uint32_t steps_for(size_t n)
-{
-    return n > (UINT32_MAX - LEAST_STEPS) / STEPS_A_BYTE
-               ? UINT32_MAX
-               : (uint32_t)(LEAST_STEPS + n * STEPS_A_BYTE);
-}
-
 int slu_pcre_find(const struct slu_pcre *r, struct slu_pcre_run *m, const void *p,
                   size_t n, size_t pos, size_t *start, size_t *end, struct slu_err *err)
 {
     const PCRE2_SPTR text = n ? p : (const void *)"";
     uint32_t options = PCRE2_NO_UTF_CHECK | (m->jit ? 0 : PCRE2_NO_JIT);
 
-    if (!m->jit)
-        pcre2_set_match_limit(m->context, steps_for(n));
+    m->n_step = 0;
+    m->most_step = LEAST_STEPS + STEPS_A_BYTE * n;
+    m->at = pos;
+    m->most_ref = r->most_ref;
+    if (!m->jit) /* steps that this counts are no fewer than PCRE2's own for one start */
+        pcre2_set_match_limit(m->context, m->most_step < UINT32_MAX
+                                              ? (uint32_t)m->most_step
+                                              : UINT32_MAX);
     int rc = pcre2_match(r->code, text, n, pos, options, m->data, m->context);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
         rc = pcre2_match(r->code, text, n, pos, options | PCRE2_NO_JIT, m->data,

@@ -1,10 +1,13 @@
 /* pcre.h - regular expressions over UTF-8, by PCRE2.
  *
  * With jit, an expression is compiled to machine code where PCRE2 can do so, and has no
- * limit. Without, PCRE2's interpreter matches, and the number of its steps has a limit:
- * a JIT counts other steps, and is not everywhere, so only the interpreter gives up at
- * the same texts on all machines. The limit is for each place of the text at which a
- * match may begin, so a search can still take the square of the text's length.
+ * limit. Without, PCRE2's interpreter matches, and a search has a limit: it may take
+ * 10^6 steps, and 16 for each byte of the text. A step is an item of the pattern that is
+ * tried at a place of the text, and each byte that an item passes, in a look-ahead too.
+ * The limit is one for the whole search, whatever the number of places at which a match
+ * may begin; only the interpreter gives up at the same texts on all machines, as a JIT
+ * counts other steps. A repeat that counts above 1,000 passes bytes uncounted, and is
+ * refused.
  *
  * Thread safety: a compiled expression does not change; one thread at a time on a run.
  */
@@ -35,6 +38,8 @@ void slu_pcre_free(struct slu_pcre *r);
 /* Whether the expression can match nothing. */
 bool slu_pcre_matches_empty(const struct slu_pcre *r);
 
+#define SLU_PCRE_RUN_BYTE (12 << 20) /* memory of a run without jit, at most */
+
 /* A thread's memory for matches of any expressions with this jit. Caller frees with
  * slu_pcre_run_free. */
 struct slu_pcre_run;
@@ -44,9 +49,8 @@ SLU_MUST_USE int slu_pcre_run_new(struct slu_pcre_run **m, bool jit,
 void slu_pcre_run_free(struct slu_pcre_run *m);
 
 /* Finds the first match in the n bytes of valid UTF-8 at p, from pos on: *start … *end
- * - 1. SLU_EOF: there is none. SLU_E_LIMIT with PCRE2's reason: without jit, from one
- * place on more than 10^6 steps and 16 for each byte of the text, or more than 64 MiB.
- * SLU_E_NOMEM. */
+ * - 1. SLU_EOF: there is none. SLU_E_LIMIT with PCRE2's reason: without jit, more steps
+ * than a search may take, or more memory than SLU_PCRE_RUN_BYTE. SLU_E_NOMEM. */
 SLU_MUST_USE int slu_pcre_find(const struct slu_pcre *r, struct slu_pcre_run *m,
                                const void *p, size_t n, size_t pos, size_t *start,
                                size_t *end, struct slu_err *err);

@@ -17,6 +17,11 @@ struct slu_expr_run {
     struct slu_err *err;
 };
 
+uint64_t slu_expr_run_byte(const struct slu_expr *e)
+{
+    return e->n_regex ? SLU_PCRE_RUN_BYTE : 0;
+}
+
 int slu_expr_run_new(struct slu_expr_run **out, const struct slu_expr *e,
                      struct slu_err *err)
 {

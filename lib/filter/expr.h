@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/base/value.h"
@@ -51,6 +52,10 @@ const char *slu_expr_field(const struct slu_expr *e, size_t i);
 /* Whether the expression compares field i with null (by == != in), so that a record
  * need not have it. */
 bool slu_expr_expects_null(const struct slu_expr *e, size_t i);
+
+/* Bytes of memory that a thread takes at most to evaluate the expression: that of
+ * `matches`, or 0. */
+uint64_t slu_expr_run_byte(const struct slu_expr *e);
 
 /* What one thread needs to evaluate expressions that have `matches`. Borrows e. Caller
  * frees with slu_expr_run_free. */

@@ -176,6 +176,17 @@ check "  in one line" one_line err
 status "--on-error skip" 0 tokenize -t bytes --where 's > 1' --on-error skip --stats s.json -o x.tks t.jsonl
 same "  counts it" '{"unfit-field": 3, "where": 1} 3 1' "$(json s.json 'json.dumps(d["documents"]["dropped"], sort_keys=True) + " %d %d" % (d["rejected"], d["documents"]["out"])')"
 printf '{"text":"%s"}\n' "$(printf 'a%.0s' $(seq 40))!" >evil.jsonl
+for x in a*[bc] '^(?:a(?=a*)|b)+$'; do
+    printf '{"text":"%s"}\n' "$(printf '%1400s' '' | tr ' ' a)" >under.jsonl
+    printf '{"text":"%s"}\n' "$(printf '%1500s' '' | tr ' ' a)" >over.jsonl
+    status "$x: a text just under the limit of steps" 0 tokenize -t bytes --where "text matches '$x' or true" -o x.tks under.jsonl
+    status "  and over it" 1 tokenize -t bytes --where "text matches '$x' or true" -o x.tks over.jsonl
+    check "  which is said" grep -q 'over.jsonl:1: .*column 6: matches gave up: match limit exceeded' err
+done
+"$PYTHON" -c 'print("{\"text\":\"%s\"}" % ("a" * 3000000))' >long.jsonl
+check "megabytes of it end at once" timeout 5 bash -c '! tokenize -q -t bytes --where "text matches '"'a*[bc]'"'" -o x.tks long.jsonl 2>err'
+status "a repeat that counts far" 2 tokenize -t bytes --where "text matches 'ba{1001}'" -o x.tks over.jsonl
+check "  is refused" grep -qx "tokenize: --where: column 14: character 3 of the pattern: a repeat of more than 1000 times; expected at most 1000" err
 status "a pattern without end" 1 tokenize -t bytes --where "text matches '(a+)+(a+)+\$'" -o x.tks evil.jsonl
 check "  is told by line" grep -q '^tokenize: evil.jsonl:1: .*column 6: matches gave up: match limit exceeded' err
 printf '{"text":"a","s":1,}\n' >bad.jsonl

@@ -65,6 +65,20 @@ static void limits(void **state)
     assert_string_equal(err.msg, "match limit exceeded");
     assert_int_equal(find(PLAIN "(?:a|aa)*b", true, text, 28, &start, &end, &err),
                      SLU_EOF);
+    /* One limit for all places at which a match may begin, and for what a step passes:
+     * of `a*[bc]`, n places with 3 steps and half as many bytes each on average. */
+    assert_int_equal(find("a*[bc]", false, text, 1400, &start, &end, &err), SLU_EOF);
+    assert_int_equal(find("a*[bc]", false, text, 1500, &start, &end, &err),
+                     SLU_E_LIMIT);
+    assert_int_equal(find("^(?:a(?=a*)|b)+$", false, text, 1400, &start, &end, &err),
+                     SLU_OK);
+    assert_int_equal(find("^(?:a(?=a*)|b)+$", false, text, 1500, &start, &end, &err),
+                     SLU_E_LIMIT);
+    /* A reference compares all of a group, and fails at its end. */
+    text[8000] = 'd';
+    assert_int_equal(find("^(a*d)(?:\\1|a)*$", false, text, 16000, &start, &end, &err),
+                     SLU_E_LIMIT);
+    text[8000] = 'a';
     /* A step for each byte. */
     assert_int_equal(find(PLAIN "^a*b", false, text, LONG, &start, &end, &err),
                      SLU_EOF);
@@ -77,6 +91,19 @@ static void refused(void **state)
     struct slu_err err = SLU_ERR_INIT;
     struct slu_pcre *r;
     size_t at = 0;
+    static const struct {
+        const char *pattern;
+        int at; /* of a repeat that is refused, or -1 */
+    } repeat[] = {{"a{1000}b{3,1000}", -1},
+                  {"[]{1001}]", -1},
+                  {"\\x{1001}\\Qa{1001}\\E", -1},
+                  {"\\{1001}", -1},
+                  {"[^]\\]{1001}]a", -1},
+                  {"a{1001", -1},
+                  {"a{5,1001}", 1},
+                  {"(?:ab){1001,}", 6},
+                  {"[a]{99999}", 3},
+                  {"\\p{Lu}{1001}", 6}};
 
     (void)state;
     assert_int_equal(slu_pcre_new(&r, "ab(", 3, &cfg, &at, &err), SLU_E_UNSUPPORTED);
@@ -84,6 +111,15 @@ static void refused(void **state)
     assert_int_equal(at, 3);
     assert_string_equal(err.msg,
                         "PCRE2 refuses the pattern: missing closing parenthesis");
+    for (unsigned i = 0; i < sizeof repeat / sizeof *repeat; i++) {
+        const char *p = repeat[i].pattern;
+        int rc = slu_pcre_new(&r, p, strlen(p), &cfg, &at, &err);
+        slu_pcre_free(r);
+        assert_int_equal(rc, repeat[i].at < 0 ? SLU_OK : SLU_E_UNSUPPORTED);
+        assert_int_equal(at, repeat[i].at < 0 ? 0 : repeat[i].at);
+    }
+    assert_string_equal(err.msg,
+                        "a repeat of more than 1000 times; expected at most 1000");
 }
 
 int main(void)

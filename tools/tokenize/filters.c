@@ -1,5 +1,6 @@
 /* filters.c - the filters of `tokenize`, and its reports on records that are not in the
  * stream. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,18 @@ static uint64_t share_of_lists(uint64_t memory_byte)
     return memory_byte < UINT64_C(64) << 20 ? memory_byte / 16 : memory_byte / 2;
 }
 
+/* Takes a quarter of the memory for `matches`, at least that of one thread. */
+static void share_of_where(struct tokenize_opts *o, uint64_t *memory_byte)
+{
+    const uint64_t one = o->where_expr ? slu_expr_run_byte(o->where_expr) : 0;
+    const uint64_t share = *memory_byte / 4 > one ? *memory_byte / 4 : one;
+
+    if (!one)
+        return;
+    o->where_threads = (unsigned)(share / one < UINT_MAX ? share / one : UINT_MAX);
+    *memory_byte -= share;
+}
+
 int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
                           struct slu_err *err)
 {
@@ -117,6 +130,7 @@ int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
     if (!rc && *o->fasttext.file)
         rc = open_fasttext(&o->fasttext, err);
     *memory_byte = ctx->common.memory - (lists - left);
+    share_of_where(o, memory_byte);
     if (!rc)
         rc = tokenize_make_rules(o, memory_byte, err);
     return rc;

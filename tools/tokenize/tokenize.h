@@ -32,7 +32,8 @@ struct tokenize_opts {
     unsigned n_rules;
     const char *rules_text; /* for the provenance */
     struct slu_rules *rule_set;
-    uint64_t rules_byte; /* memory of the rules */
+    uint64_t rules_byte;    /* memory of the rules */
+    unsigned where_threads; /* for which there is memory to ask --where; 0: any */
     struct tokenize_fasttext {
         char file[PATH_MAX];
         const char *id; /* for the provenance: a hash of the model, and the condition */

@@ -6,10 +6,12 @@ import base64
 import json
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -18,11 +20,13 @@ from typing import Any, NamedTuple, NoReturn
 from jinja2 import TemplateSyntaxError
 
 from ._base import SluiceError
+from ._limits import LINE, OUTPUT, SECONDS_A_MESSAGE, Exceeded, guard, more_time, timed
 from ._template import Message, Refused, Template
 
 ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
 ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
 REJECT_TEXT_BYTE = 64 << 10  # longer lines are in base64 alone, as in tokenize
+_ARRAY = re.compile(rb"\s*\[")
 SPECIAL = {f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
 
 
@@ -33,11 +37,13 @@ class Block(NamedTuple):
     line: int
     byte: int
     data: bytes
+    cut: bool = False  # it is the beginning of a line that is too long
 
 
 @dataclass
 class Result:
-    """What a block has become. `error`: the record that ends the run, after which nothing was done."""
+    """What a block has become. `error`: the record that ends the run, after which nothing was done. `rest`: the lines
+    that are left, as those before have become long."""
 
     text: list[bytes] = field(default_factory=list)
     rejects: list[bytes] = field(default_factory=list)
@@ -47,6 +53,7 @@ class Result:
     n_char: int = 0
     n_trained: int = 0
     error: str = ""
+    rest: Block | None = None
 
     def add(self, other: Result) -> None:
         """The other's counts too."""
@@ -141,9 +148,13 @@ def compiled(job: Job) -> dict[str, Template]:
     out = {}
     for name, source in job.templates.items():
         try:
-            out[name] = Template(source, job.name, job.constants, job.now)
+            with timed():
+                out[name] = Template(source, job.name, job.constants, job.now)
         except TemplateSyntaxError as e:
             raise SluiceError(f"{job.name}: line {e.lineno} of the template: {e.message}") from e
+        except (Exception, Exceeded) as e:  # of Python's own compiler too
+            what = str(e) or type(e).__name__
+            raise SluiceError(f"{job.name}: the template cannot be compiled: {what}; use another one") from e
     return out
 
 
@@ -217,7 +228,11 @@ class Worker:
         self._parse = json.JSONDecoder(parse_constant=_no_constant).decode
         self._dump = json.JSONEncoder(ensure_ascii=False).encode
 
-    def _record(self, line: bytes, into: Result) -> None:
+    def _record(self, line: bytes, cut: bool, into: Result) -> None:
+        if _ARRAY.match(line):  # not parsed: all records of a file can be in it
+            raise Refused("not-an-object", "a JSON array, and a line must have one record; write its elements as lines")
+        if cut:
+            raise Refused("too-long", f"a record of more than {LINE} bytes")
         try:
             record = self._parse(line.decode())
         except UnicodeDecodeError as e:
@@ -235,6 +250,8 @@ class Worker:
         template = template or self.templates.get("default")
         if template is None:
             raise Refused("no-template", f"{self.job.name} has the templates {', '.join(self.templates)}; choose one")
+        template.allow(len(line))
+        more_time(SECONDS_A_MESSAGE * len(messages))
         text, spans = template.spans(messages, given, wanted(messages, first, self.job.train))
         if not spans:
             into.dropped["nothing-to-train-on"] += 1
@@ -252,12 +269,19 @@ class Worker:
         out = Result()
         byte = block.byte
         for number, line in enumerate(block.data.split(b"\n"), block.line):
+            if out.n_char > OUTPUT:
+                out.rest = Block(block.source, number, byte, block.data[byte - block.byte :])
+                break
             if not number and line.startswith(b"\xef\xbb\xbf"):
                 line = line[3:]
             if line.strip():
                 out.n_in += 1
                 try:
-                    self._record(line, out)
+                    try:
+                        with timed():
+                            self._record(line, block.cut, out)
+                    except Exceeded as e:
+                        raise Refused("template-limit", f"the record {e}") from e
                 except Refused as e:
                     if not self.job.skip:
                         out.error = f"{block.source}:{number + 1}: {e}; use --on-error skip to go on without it"
@@ -265,8 +289,9 @@ class Worker:
                     out.dropped[e.reason] += 1
                     reject = {"source": block.source, "document": byte, "line": number + 1, "byte": None}
                     reject.update(reason=e.reason, why=str(e), raw=base64.b64encode(line).decode())
-                    if e.reason != "invalid-utf8" and len(line) <= REJECT_TEXT_BYTE:
-                        reject["text"] = line.decode()
+                    if len(line) <= REJECT_TEXT_BYTE and not block.cut:
+                        with suppress(UnicodeDecodeError):
+                            reject["text"] = line.decode()
                     out.rejects.append(json.dumps(reject, ensure_ascii=False).encode())
             byte += len(line) + 1
         return out
@@ -285,6 +310,7 @@ def _end_with_parent() -> None:
 def start(job: Job) -> None:
     """A worker process begins; it ends when its parent does, however that ends."""
     global _worker
+    guard()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

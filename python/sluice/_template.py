@@ -28,7 +28,9 @@ from jinja2 import nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace
+from jinja2.utils import Namespace, pass_context
+
+from ._limits import BITS, OUTPUT, PER_BYTE, STEPS, Exceeded
 
 Message = dict[str, Any]
 Span = tuple[int, int]
@@ -85,7 +87,22 @@ class _Namespace(Namespace):
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """jinja2's sandbox, which remembers what it has decided of a type's attribute: else this takes most of the time."""
+    """jinja2's sandbox, which remembers what it has decided of a type's attribute: else this takes most of the time.
+
+    Products and powers of constants are not computed while a template is compiled, and have limits."""
+
+    intercepted_binops = frozenset(("*", "**"))
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
+            if bits > BITS:
+                raise Exceeded(f"makes a number of more than {BITS} bits")
+        elif operator == "*":
+            n, of = (left, right) if isinstance(left, int) else (right, left)
+            if isinstance(n, int) and hasattr(of, "__len__") and n * len(of) > OUTPUT:
+                raise Exceeded(f"repeats something {n} times, which has more than {OUTPUT} parts then")
+        return super().call_binop(context, operator, left, right)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -133,9 +150,19 @@ class _Generation(Extension):
         return text
 
 
-def _filtered(value: nodes.Node, name: str, loop: int) -> nodes.Filter:
+def _filtered(value: nodes.Node, name: str, *arguments: int) -> nodes.Filter:
     """A call of one of our filters; unlike a call of a function the sandbox does not look at it."""
-    return nodes.Filter(cast(nodes.Expr, value), name, [nodes.Const(loop)], [], None, None)
+    return nodes.Filter(cast(nodes.Expr, value), name, [nodes.Const(a) for a in arguments], [], None, None)
+
+
+def _counted(tree: nodes.Template, env: jinja2.Environment) -> nodes.Template:
+    """The tree, where all that can be repeated calls sluice_step: loops, macros, blocks."""
+    kinds = nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block
+    found: list[Any] = list(tree.find_all(kinds))
+    for node in found:
+        step = nodes.ExprStmt(_filtered(nodes.Const(None), "sluice_step"))
+        node.body = [step.set_lineno(node.lineno).set_environment(env), *node.body]
+    return tree
 
 
 class _Seen(list[Any]):
@@ -229,7 +256,7 @@ class Template:
     def __init__(self, source: str, name: str, constants: Mapping[str, Any], now: datetime) -> None:
         self.name, self.constants = name, dict(constants)
         env = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-        env.filters.update(tojson=_tojson, sluice_begin=self._begin, sluice_end=self._end)
+        env.filters.update(tojson=_tojson, sluice_begin=self._begin, sluice_end=self._end, sluice_step=self._step)
         env.globals.update(raise_exception=_raise_exception, dict=_Dict(), namespace=_Namespace)
         env.globals["strftime_now"] = now.strftime
         self.generation = cast(_Generation, env.extensions[_Generation.identifier])
@@ -238,6 +265,7 @@ class Template:
         self._written: list[list[int]] = []  # [loop, id of the message, first piece, last, seen], a turn of a loop each
         self.tails: list[frozenset[str] | None] = []
         self.prompts: dict[tuple[Any, ...], str] = {}
+        self.allow(0)
         tree = env.parse(source)
         names = list(tree.find_all(nodes.Name))
         self.variables = {n.name for n in names if n.ctx == "load"} - {n.name for n in names if n.ctx != "load"}
@@ -249,9 +277,13 @@ class Template:
             loop.body = [begin, *loop.body, end]
             for node in begin, end:
                 node.set_lineno(loop.lineno).set_environment(env)
-        self._code = env.from_string(tree)
-        self._plain = env.from_string(source)  # tells nothing: for prefixes
+        self._code = env.from_string(_counted(tree, env))
+        self._plain = env.from_string(_counted(env.parse(source), env))  # tells nothing else: for prefixes
         self._globals = {**env.globals, "tools": None, "documents": None}
+
+    def allow(self, n_byte: int) -> None:
+        """Sets the limits of the renderings of a record that has n_byte bytes."""
+        self._steps, self._room = (limit + PER_BYTE * n_byte for limit in (STEPS, OUTPUT))
 
     # ---- what the template tells while it runs
 
@@ -272,6 +304,12 @@ class Template:
     def _end(self, _message: Any, _loop: int) -> None:
         self._written[-1][3:] = [len(self._out), self._seen]
 
+    @pass_context  # or jinja2 would call it once, while it compiles the template
+    def _step(self, _context: Any, _value: None) -> None:
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise Exceeded(f"takes more than {self._steps} steps")
+
     def _note(self, n: int) -> None:
         if n > self._seen:
             self._seen = n
@@ -282,13 +320,20 @@ class Template:
         self._out = self.generation.out = out
         self.generation.blocks = []
         self._written, self._seen = [], 0
+        self._steps_left = self._steps
         given = {**self._globals, **self.constants, **variables, "messages": messages, "add_generation_prompt": prompt}
         try:
             context = code.new_context(given, shared=True)  # or jinja2 would merge the globals each time
             for piece in code.root_render_func(context):
                 out.append(piece)  # one by one: while it runs the template tells how many there are
+            if sum(map(len, out)) > self._room:
+                raise Exceeded(f"writes more than {self._room} characters")
+        except MemoryError:
+            raise
         except Exception as e:  # templates are programs: they fail in any way
-            raise Refused("template-error", f"the template {self.name} fails: {e or type(e).__name__}") from e
+            raise Refused("template-error", f"the template {self.name} fails: {str(e) or type(e).__name__}") from e
+        except Exceeded as e:
+            raise Refused("template-limit", f"the template {self.name} {e}") from e
         return "".join(out)
 
     def _turns(self, messages: list[Message], at: list[int]) -> dict[int, Turn]:

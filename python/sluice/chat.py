@@ -27,7 +27,8 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Callable, NoReturn
 
 from . import __version__
-from ._base import SluiceError, need
+from ._base import SluiceError, need, printable
+from ._limits import LINE, MEMORY, guard
 
 if TYPE_CHECKING:
     from ._dialogue import Block, Job, Result
@@ -35,20 +36,40 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 
 
+class ZstdMember:
+    """One frame of zstd by the package zstandard, with the interface of zlib's decompressobj().
+
+    1 KiB of input gives at most 32 MiB: blocks have 128 KiB, and 4 bytes or more are stored of each."""
+
+    def __init__(self) -> None:
+        self._of = need("zstandard", "a compressed input").ZstdDecompressor().decompressobj()
+        self.unconsumed_tail = b""
+
+    eof = property(lambda self: self._of.eof)
+    unused_data = property(lambda self: self._of.unused_data + self.unconsumed_tail)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        out, size, at = [], 0, 0
+        while at < len(data) and size < most and not self._of.eof:
+            out.append(self._of.decompress(data[at : at + 1024]))
+            size, at = size + len(out[-1]), at + 1024
+        self.unconsumed_tail = data[at:]
+        return b"".join(out)
+
+
 def zstd_member() -> Any:
-    """What takes one frame of zstd in pieces, with zlib's decompress(), eof and unused_data."""
     try:
         from compression import zstd  # Python 3.14 and later
 
         return zstd.ZstdDecompressor()
     except ImportError:
-        return need("zstandard", "a compressed input").ZstdDecompressor().decompressobj()
+        return ZstdMember()
 
 
 COMPRESSED: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": lambda: zlib.decompressobj(31),
     b"\x28\xb5\x2f\xfd": zstd_member,
-    b"\xfd7zXZ\0": lzma.LZMADecompressor,
+    b"\xfd7zXZ\0": lambda: lzma.LZMADecompressor(memlimit=256 << 20),
     b"BZh": bz2.BZ2Decompressor,
 }
 
@@ -67,7 +88,12 @@ def decompressed(f: IO[bytes], source: str) -> Iterator[bytes]:
             continue
         try:
             member = new() if member is None or member.eof else member
-            yield member.decompress(data)
+            more = True
+            while more:
+                out = member.decompress(data, BLOCK)
+                yield out
+                data = getattr(member, "unconsumed_tail", b"")  # of zlib, and ours; others keep it
+                more = not member.eof and bool(data or len(out) >= BLOCK)
         except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError) as e:
             raise SluiceError(f"{source}: is damaged: {e}") from e
         data = (member.eof and member.unused_data) or f.read(BLOCK >> 4)
@@ -80,19 +106,33 @@ def blocks(paths: list[str]) -> Iterator[Block]:
 
     for path in paths:
         source = "standard input" if path == "-" else path
-        rest, line, byte = b"", 0, 0
+        begun: list[bytes] = []  # a line without its end
+        n_begun, cut, line, byte = 0, False, 0, 0
         try:
             with sys.stdin.buffer if path == "-" else open(path, "rb") as f:
                 for data in decompressed(f, source):
-                    data = rest + data
-                    whole, rest = data[: data.rfind(b"\n") + 1], data[data.rfind(b"\n") + 1 :]
-                    if whole:
-                        yield Block(source, line, byte, whole)
-                    line, byte = line + whole.count(b"\n"), byte + len(whole)
+                    end = data.find(b"\n") + 1 if cut else data.rfind(b"\n") + 1
+                    if cut:  # its beginning was given to a worker
+                        byte, line, cut = byte + (end or len(data)), line + bool(end), not end
+                        data = data[end:] if end else b""
+                        end = data.rfind(b"\n") + 1
+                    if end:
+                        lines = b"".join([*begun, data[:end]])
+                        begun, n_begun, data = [], 0, data[end:]
+                        if not lines.isspace():
+                            yield Block(source, line, byte, lines)
+                        line, byte = line + lines.count(b"\n"), byte + len(lines)
+                    begun.append(data)
+                    n_begun += len(data)
+                    if n_begun > LINE:
+                        start, begun = b"".join(begun[:1]), []
+                        yield Block(source, line, byte, start, True)
+                        n_begun, byte, cut = 0, byte + n_begun, True
         except OSError as e:
             raise SluiceError(f"{source}: cannot be read: {e.strerror}") from e
-        if rest:
-            yield Block(source, line, byte, rest)
+        lines, begun = b"".join(begun), []
+        if lines:
+            yield Block(source, line, byte, lines)
 
 
 class Output:
@@ -135,7 +175,7 @@ class Output:
 
 class Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"sluice-chat: {message}; see sluice-chat --help\n")
+        self.exit(2, printable(f"sluice-chat: {message}; see sluice-chat --help") + "\n")
 
 
 class Help(argparse.HelpFormatter):
@@ -200,6 +240,14 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     return args
 
 
+def whole(r: Result, again: Callable[[Block], Result]) -> Iterator[Result]:
+    """All results of a block, of which r is the first."""
+    yield r
+    while r.rest:
+        r = again(r.rest)
+        yield r
+
+
 def results(job: Job, given: Iterator[Block], n: int) -> Iterator[Result]:
     """What the workers make of the blocks, in order."""
     from . import _dialogue
@@ -207,18 +255,24 @@ def results(job: Job, given: Iterator[Block], n: int) -> Iterator[Result]:
     some = list(islice(given, 2))
     given = chain(some, given)
     if n == 1 or len(some) < 2:
-        yield from map(_dialogue.Worker(job), given)
+        worker = _dialogue.Worker(job)
+        for block in given:
+            yield from whole(worker(block), worker)
         return
     _dialogue.compiled(job)  # its errors before there are workers
     waiting: deque[Future[Result]] = deque()
     pool = ProcessPoolExecutor(n, initializer=_dialogue.start, initargs=(job,))
+
+    def again(block: Block) -> Result:
+        return pool.submit(_dialogue.work, block).result()
+
     try:
         for block in given:
             waiting.append(pool.submit(_dialogue.work, block))
             if len(waiting) > 2 * n:
-                yield waiting.popleft().result()
+                yield from whole(waiting.popleft().result(), again)
         while waiting:
-            yield waiting.popleft().result()
+            yield from whole(waiting.popleft().result(), again)
     except BrokenProcessPool as e:
         raise SluiceError("a worker was killed; use a smaller -j if memory was short") from e
     finally:
@@ -232,9 +286,10 @@ def run(args: argparse.Namespace) -> None:
         raise SluiceError(f"jinja2 {version} has a sandbox with known holes; pip install -U jinja2, for 3.1.6 or later")
     from ._dialogue import Result, prepared
 
+    guard()
     job, warning = prepared(args)
     if warning and not args.quiet:
-        print(f"sluice-chat: {warning}", file=sys.stderr)
+        print(printable(f"sluice-chat: {warning}"), file=sys.stderr)
     for out in filter(None, (args.output, args.rejects)):
         for path in [*args.files, args.tokenizer, args.template or "", {args.output: args.rejects}.get(out) or ""]:
             if out == path or (os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path)):
@@ -277,7 +332,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         run(args)
     except (SluiceError, OSError) as e:
-        print(f"sluice-chat: {e}", file=sys.stderr)
+        print(printable(f"sluice-chat: {e}"), file=sys.stderr)
+        return 1
+    except MemoryError:
+        print(f"sluice-chat: needs more than {MEMORY >> 20} MiB of memory; use a smaller -j", file=sys.stderr)
         return 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

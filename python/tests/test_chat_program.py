@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,93 @@ def test_errors() -> None:
     for wrong, word in (("{% for %}", "line 1"), ("{% include 'x' %}", "odd.jinja")):
         _, err = chat("-t", template(wrong, "odd.jinja"), stdin=lines(good), status=1)
         assert word in err and "Traceback" not in err, err
+
+
+def limited(*arguments: str, stdin: bytes, mebibyte: int, seconds: float) -> tuple[int, str]:
+    """Exit status and errors of sluice-chat, which must not take more memory or processor time."""
+    Path(path("limited")).write_bytes(stdin)
+    # By a small process, as a child's peak begins with the memory of its parent.
+    code = "import resource, subprocess, sys; r = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); "
+    code += "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(r.returncode, u[2], u[0] + u[1])"
+    with open(path("limited"), "rb") as f:
+        r = subprocess.run([sys.executable, "-c", code, *command(*arguments)], stdin=f, capture_output=True, env=ENV)
+    status, kibibyte, used = r.stdout.split()
+    text = r.stderr.decode()
+    assert int(kibibyte) <= mebibyte << 10, f"{int(kibibyte) >> 10} MiB: {arguments} {text}"
+    assert float(used) <= seconds, f"{float(used)} s: {arguments} {text}"
+    return int(status), text
+
+
+HOSTILE = {  # what is in a template: a word of the message
+    "{{ (10**100000)|string }}": "bits",
+    "{{ (2**65000 * 2**65000) % 7 }}": "bits",
+    "{{ '%999999999d' % 1 }}": "memory",
+    "{{ '%99999999d' % messages|length }}": "characters",
+    "{{ '{:999999999}'.format(1) }}": "memory",
+    "{{ messages|tojson(indent=10**9) }}": "memory",
+    "{{ 'x'|center(999999999) }}": "memory",
+    "{{ messages[0].content.replace('a', 'a' * 20000).replace('a', 'a' * 40000) }}": "memory",
+    "{{ 'a' * 99999999 }}": "repeats",
+    "{{ messages * 9999999 }}": "repeats",
+    "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}": "steps",
+    "{% for i in range(99999) %}{{ 'a' * 9999 }}{% endfor %}": "memory",
+    "{% for i in range(9999) %}{{ 'a' * 1999 }}{% endfor %}": "characters",
+    "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(99) }}": "steps",
+    "{% set ns = namespace(s='a') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}": "memory",
+    "{% set ns = namespace(s=messages[0]|tojson) %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}":
+        "memory",
+}  # fmt: skip
+
+
+def test_limits() -> None:
+    """Templates of strangers take no more memory, time and output than is said, and each is a record's error."""
+    record = lines({"messages": [user("a" * 99), assistant("b")]})
+    for k, (text, word) in enumerate(HOSTILE.items()):
+        t = template("{% if messages[0].content != 'no' %}" + text + "{% endif %}" + TEMPLATE, f"hostile-{k}.jinja")
+        fine = lines({"messages": [user("no"), assistant("b")]})
+        status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=4)
+        assert status == 1 and word in err and "standard input:1: " in err and err.count("\n") == 1, (text, err)
+        out, err = chat("-t", t, "--on-error=skip", stdin=fine + record + fine)
+        assert len(out.splitlines()) == 2 and "template-limit 1 dialogue" in err, (text, err)
+    # While it is compiled: constants are folded then.
+    for text, word in (
+        ("{{ 'x'|center(199999999) }}", "memory"), ("{{ " + "(" * 9999 + "1" + ")" * 9999 + " }}", "compiled"),
+        ("{% if a %}" * 999 + "{% endif %}" * 999, "compiled"),
+    ):  # fmt: skip
+        t = template(text + TEMPLATE, "hostile.jinja")
+        status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=4)
+        assert status == 1 and word in err and err.startswith("sluice-chat: ") and err.count("\n") == 1, (text, err)
+    # All lines of a block give much.
+    t = template("{{ 'a' * 999999 }}" + TEMPLATE, "long.jinja")
+    for jobs in ("-j1", "-j2"):
+        status, err = limited("-t", t, jobs, stdin=record * 300, mebibyte=400, seconds=30)
+        assert status == 0 and "300 dialogues, 300" in err, err
+
+
+def test_long_lines() -> None:
+    """An array of all records, lines without an end, and compressed blank lines: little memory, and a message."""
+    t = template()
+    array = b"[" + b'{"messages":[{"role":"user","content":"a"}]},\n'.replace(b"\n", b" ") * 2_700_000 + b"{}]"
+    for data in array, b"\xef\xbb\xbf  " + array[: 40 << 20] + b"\n", gzip.compress(array, 1):
+        status, err = limited("-t", t, stdin=data, mebibyte=256, seconds=1)
+        assert status == 1 and "standard input:1: a JSON array" in err and err.count("\n") == 1, err
+    good, long = lines({"messages": [user("a"), assistant("b")]}), b'{"messages": "' + b"x" * (70 << 20) + b'"}\n'
+    status, err = limited("-t", t, stdin=good + long, mebibyte=256, seconds=2)
+    assert status == 1 and "standard input:2: a record of more than" in err, err
+    out, err = chat("-t", t, "--rejects", path("long"), stdin=good + long + good + long[:-1])
+    assert len(out.splitlines()) == 2 and "too-long 2 dialogues" in err, err
+    rows = [json.loads(row) for row in Path(path("long")).read_bytes().splitlines()]
+    want = [(2, len(good)), (4, 2 * len(good) + len(long))]
+    assert [(row["line"], row["document"]) for row in rows] == want, [(row["line"], row["document"]) for row in rows]
+    blank = b"\n" * (256 << 20)
+    packed = [gzip.compress(blank, 6), bz2.compress(blank), lzma.compress(blank, preset=1)]
+    with suppress(ImportError):
+        import zstandard
+
+        packed.append(zstandard.ZstdCompressor().compress(blank))
+    for data in packed:
+        status, err = limited("-t", t, stdin=data, mebibyte=256, seconds=6)
+        assert status == 1 and "no dialogue was written" in err, (status, err)
 
 
 def test_usage() -> None:

@@ -12,6 +12,7 @@ enum {
     ROWS = 4096,      /* sequences whose rows are put at once, */
     MARKS = 1 << 20,  /* or fewer, with so many bytes of marked ids */
     KEPT = 4 << 20,   /* bytes of kept_files in memory */
+    IDS = 1 << 20,    /* bytes of a job's ids without marks that stay for the next */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -233,6 +234,11 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         rc = encode(t->s, j, i, j->enc, err);
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             row[i].end[f] = j->enc[f].len;
+        /* Those of a long document would wait with its encoded bytes. */
+        if (j->ids.cap > IDS) {
+            slu_buf_release(&j->ids);
+            slu_buf_release(&j->mask);
+        }
     }
     return rc;
 }

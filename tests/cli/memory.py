@@ -32,7 +32,12 @@ MIB = 1 << 20
 MODES = {
     "tokenize": "tokenize -t pairs.tiktoken --pattern cl100k IN -o OUT",
     "tokenize-skip": "tokenize -t pairs.tiktoken --pattern cl100k --on-error skip --holdout 0.5 --holdout-output OUT2 IN -o OUT",
+    "tokenize-spans": "tokenize -t bytes --spans-field spans IN -o OUT",
+    "tokenize-matches": "tokenize -t bytes --on-error skip --where \"text matches '^(?:[a-z ]|[A-Z])+$' or true\" IN -o OUT",
+    "tokenize-rules": "tokenize -t bytes --rules gopher-quality,gopher-repetition IN -o OUT",
+    "tokenize-c4": "tokenize -t bytes --c4-lines IN -o OUT",
     "inspect": "inspect IN",
+    "groups": "inspect --groups domain IN",
     "histogram": "inspect --histogram IN",
     "verify": "inspect --verify IN",
     "text": "inspect --records --text IN",
@@ -52,6 +57,9 @@ MODES = {
     "against-cut": "dedup --against items.index --cut --window 20 IN -o OUT",
     "substring": "dedup --substring 50 IN -o OUT",
     "substring-annotate": "dedup --substring 50 --annotate --pairs OUT2 IN -o OUT",
+    "choose": "choose --length 2.. IN -o OUT",
+    "choose-top": "choose --top 10% --by length --per domain IN -o OUT",
+    "choose-partition": "choose --partition OUT IN",
     "decompose": "decompose IN -o OUT",
     "decompose-random": "decompose --split random IN -o OUT",
     "decompose-mixture": "decompose --mixture natural IN -o OUT",
@@ -65,6 +73,16 @@ MODES = {
     "shuffle": "shuffle IN -o OUT",
     "shuffle-sorted": "shuffle --order keep IN -o OUT",
     "shuffle-mix": "shuffle --mix-by input --mix 0=1 IN -o OUT",
+    "shuffle-ascending": "shuffle --order ascending SCORED -o OUT",
+    "shuffle-set": "shuffle SET -o OUT",
+    "exact-masked": "dedup MASKED -o OUT",
+    "near-masked": "dedup --near MASKED -o OUT",
+    "decompose-masked": "decompose MASKED -o OUT",
+    "pack-masked": "pack --length 8192 MASKED -o OUT",
+    "shuffle-masked": "shuffle MASKED -o OUT",
+    "documents-ds": "shuffle --documents --shard-size 1G --format ds IN -o OUT",
+    "documents-olmo": "shuffle --documents --shard-size 1G --format olmo MASKED -o OUT",
+    "documents-megatron": "shuffle --documents --shard-size 1G --format megatron IN -o OUT",
     "shards-wds": "shuffle --format wds --tails drop LABELLED -o OUT",
     "shards-mds": "shuffle --format mds --tails drop PIECES -o OUT",
     "shards-megatron": "shuffle --format megatron --tails drop PIECES -o OUT",
@@ -74,6 +92,7 @@ SHORT = [("one", m, t, 32) for m in ("text", "ngrams", "ngrams-document", "again
         [("twelve", m, 8, 32) for m in ("tokenize", "ngrams", "against", "text", "jsonl", "shards-wds", "verify")] + \
         [("four", m, 8, 32) for m in ("ngrams", "against")] + \
         [("frame", "exact-pairs", 8, 32), ("frame", "near-pairs", 8, 64)] + \
+        [("one", "tokenize-spans", 1, 64), ("twelve", "tokenize-matches", 8, 32), ("tiny", "near", 8, 64)] + \
         [("four", "verify", 8, 64), ("four", "text", 8, 64), ("four", "shuffle", 1, 64)]
 # mode, or mode/shape: why it is over. What is here and passes everywhere fails the case: the list cannot rot.
 KNOWN = {}
@@ -101,7 +120,7 @@ def words(n, seed, line):
 def put(f, number, text, ident="", domain="a"):
     f.write(b'{"id":"%d%s","domain":"%s","text":"' % (number, ident.encode(), domain.encode()))
     f.write(text.replace(b"\n", b"\\n"))
-    f.write(b'"}\n')
+    f.write(b'","spans":[[0,%d]],"score":%d}\n' % (len(text), number % 7))
 
 
 def make(what, size):
@@ -144,11 +163,23 @@ def need(what, size, text=False):
     return name + (".jsonl" if text else ".tks")
 
 
-def pieces(path, label):
-    """The same, cut."""
-    name = path + (".labelled" if label else ".pieces")
+MADE = {"PIECES", "LABELLED", "MASKED", "SCORED", "SET"}
+TOKENIZE = "tokenize -q -t pairs.tiktoken --pattern cl100k --id-field id"
+
+
+def made(path, what):
+    """The same as one of MADE."""
+    name = "%s.%s" % (path, what.lower())
+    how = {
+        "PIECES": "decompose -q %s -o %s" % (path, name),
+        "LABELLED": "decompose -q --label-token %s -o %s" % (path, name),
+        "MASKED": TOKENIZE + " --spans-field spans %s.jsonl -o %s" % (path[:-4], name),
+        "SCORED": TOKENIZE + " --score-field score %s.jsonl -o %s" % (path[:-4], name),
+        "SET": "shuffle -q --documents --shard-size 1G --format ds %s -o %s" % (path, name),
+    }[what]
     if not os.path.exists(name):
-        run([BIN + "decompose", "-q", *(["--label-token"] if label else []), path, "-o", name])
+        argv = how.split()
+        run([BIN + argv[0], *argv[1:]])
     return name
 
 
@@ -181,10 +212,10 @@ def cell(mode, shape, threads, memory, taken):
         clean()
         path = need(shape, size, mode.startswith("tokenize"))
         argv = shlex.split(MODES[mode])
-        if "IN" not in argv:
-            path = pieces(path, "LABELLED" in argv)
+        for what in MADE & set(argv):
+            path = made(path, what)
         argv = [BIN + argv[0], "-q", "-T", str(threads), "-M", "%dM" % memory, "--tmpdir", "."] + \
-               [path if a in ("IN", "PIECES", "LABELLED") else a for a in argv[1:]]
+               [path if a == "IN" or a in MADE else a for a in argv[1:]]
         status, rss, err = measure(argv)
         clean()
         at_most = re.search(r"(?:at most|more than) (\d+)(?: tokens|,)", err)

@@ -77,7 +77,7 @@ int slu_bytelog_put(struct slu_bytelog *s, const void *p, size_t n, struct slu_e
 }
 
 int slu_bytelog_put_rec(struct slu_bytelog *s, const void *head, size_t n_head,
-                        const struct slu_piece *piece, unsigned n_piece,
+                        const struct slu_slice *piece, unsigned n_piece,
                         struct slu_err *err)
 {
     static const uint8_t zero[8];

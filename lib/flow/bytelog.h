@@ -24,7 +24,7 @@ SLU_MUST_USE int slu_bytelog_put(struct slu_bytelog *s, const void *p, size_t n,
 /* Appends a record: n_head bytes, a multiple of 8; the bytes of all pieces; zeros to a
  * multiple of 8. */
 SLU_MUST_USE int slu_bytelog_put_rec(struct slu_bytelog *s, const void *head,
-                                     size_t n_head, const struct slu_piece *piece,
+                                     size_t n_head, const struct slu_slice *piece,
                                      unsigned n_piece, struct slu_err *err);
 /* Ends the puts; slu_bytelog_get begins at the first byte. If the bytes went to a file,
  * frees the memory except for a buffer of 1 MiB or max_get bytes. A further call starts

@@ -149,7 +149,7 @@ static int to_sorter(struct groups *g, struct slu_sorter *s, size_t cell, uint64
         if (rc || n == 0)
             return rc ? rc : slu_sorter_seal(s, err);
         for (uint64_t *r = buf; r < buf + n * n_word; r += n_word) {
-            const struct slu_piece piece = {r + 2, (n_word - 2) * sizeof *r};
+            const struct slu_slice piece = {r + 2, (n_word - 2) * sizeof *r};
             for (unsigned i = 2; i < n_word; i++)
                 r[i] = ordered(r[i]);
             rc = slu_sorter_add(s, (struct slu_u128){r[1], r[0]}, &piece, 1, err);

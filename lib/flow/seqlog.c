@@ -58,7 +58,7 @@ uint64_t slu_seqlog_spilled(const struct slu_seqlog *t)
 
 /* ---- putting ---- */
 
-static int put(struct slu_seqlog *t, uint64_t flags, const struct slu_piece *piece,
+static int put(struct slu_seqlog *t, uint64_t flags, const struct slu_slice *piece,
                unsigned n_piece, struct slu_err *err)
 {
     uint64_t n = 0;
@@ -81,7 +81,7 @@ int slu_seqlog_put(struct slu_seqlog *t, const struct slu_batch *b,
 
 int slu_seqlog_note(struct slu_seqlog *t, const void *p, size_t n, struct slu_err *err)
 {
-    return put(t, IS_NOTE, &(struct slu_piece){p, n}, 1, err);
+    return put(t, IS_NOTE, &(struct slu_slice){p, n}, 1, err);
 }
 
 /* ---- reading ---- */

@@ -286,7 +286,7 @@ static inline void note_key(struct slu_arena *a, struct slu_u128 key)
 }
 
 int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
-                   const struct slu_piece *piece, unsigned n_piece, struct slu_err *err)
+                   const struct slu_slice *piece, unsigned n_piece, struct slu_err *err)
 {
     uint64_t n = 0;
 

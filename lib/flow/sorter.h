@@ -63,7 +63,7 @@ static inline void slu_rec_prefetch(const struct slu_rec *r)
         __builtin_prefetch((const uint8_t *)r + 64 * i);
 }
 
-struct slu_piece { /* like struct iovec */
+struct slu_slice { /* like struct iovec */
     const void *p;
     size_t n;
 };
@@ -73,7 +73,7 @@ SLU_MUST_USE int slu_sorter_new(struct slu_sorter **s, const struct slu_sorter_c
 /* Adds a record whose bytes are the concatenated pieces; copies. A record larger than
  * half the budget is SLU_E_LIMIT. */
 SLU_MUST_USE int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
-                                const struct slu_piece *piece, unsigned n_piece,
+                                const struct slu_slice *piece, unsigned n_piece,
                                 struct slu_err *err);
 /* Adds the records that lie one after another in run[0, n_byte), 8-byte aligned; for
  * callers whose threads have prepared the records. The limit of a record is that of

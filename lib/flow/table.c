@@ -1,4 +1,4 @@
-/* table.c - tables in one process, and writing tables to files; source.c reads
+/* table.c - tables in one process, and writing tables to files; row_file.c reads
  * files. */
 #include <stdlib.h>
 #include <string.h>
@@ -147,12 +147,12 @@ int slu_table_add_row(struct slu_table *t, const struct slu_row *row, bool with_
     uint8_t rest[8 * SLU_TABLE_WORDS], part[8];
     const uint64_t *w = row->p;
     unsigned n = t->spec->n_word;
-    struct slu_piece piece[2] = {{row->p, row->n_byte}, {part, with_part ? 8 : 0}};
+    struct slu_slice piece[2] = {{row->p, row->n_byte}, {part, with_part ? 8 : 0}};
 
     if (n) {
         for (unsigned i = 2; i < n; i++)
             put_be64(rest + 8 * (i - 2), w[i]);
-        piece[0] = (struct slu_piece){rest, n > 2 ? 8 * (n - 2) : 0};
+        piece[0] = (struct slu_slice){rest, n > 2 ? 8 * (n - 2) : 0};
     }
     put_be64(part, row->part);
     const struct slu_u128 key = {row->key.lo, row->key.hi << t->shift};
@@ -238,7 +238,7 @@ int slu_table_put(struct slu_table *t, const uint64_t *w, struct slu_err *err)
 }
 
 int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
-                        const struct slu_piece *piece, unsigned n_piece,
+                        const struct slu_slice *piece, unsigned n_piece,
                         struct slu_err *err)
 {
     uint8_t head[SLU_ROW_HEAD];

@@ -94,7 +94,7 @@ SLU_MUST_USE int slu_table_put_rows(struct slu_table *t, const uint64_t *row, si
                                     struct slu_err *err);
 /* For a table without words: appends a row whose bytes are the concatenated pieces. */
 SLU_MUST_USE int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
-                                     const struct slu_piece *piece, unsigned n_piece,
+                                     const struct slu_slice *piece, unsigned n_piece,
                                      struct slu_err *err);
 /* ROWS: the sorter that receives the rows, for callers that have complete records. */
 struct slu_sorter *slu_table_sorter(struct slu_table *t);

@@ -1,6 +1,6 @@
 /* table_private.h - how the engine makes tables. Shared by table.c (one process, and
- * writing to files) and source.c (reading files). Private to lib/flow and its test. The
- * order of calls:
+ * writing to files) and row_file.c (reading files). Private to lib/flow and its test.
+ * The order of calls:
  *
  *   new, put …, begin, next …             in one process; a LIST may begin again
  *   new, put …, write                     to a file
@@ -97,8 +97,8 @@ struct slu_table {
     size_t n_end, cap_end;
     uint64_t word[SLU_TABLE_WORDS]; /* the current row, if a sorter returned it */
     /* For a table over files. */
-    struct slu_row_file **source;
-    size_t n_source, cap_source, at_source;
+    struct slu_row_file **file;
+    size_t n_file, cap_file, at_file;
     unsigned n_open;
     size_t *tree;             /* tree of losers; element 0 is the winner */
     bool begun;               /* merging: a row was returned */

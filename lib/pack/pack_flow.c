@@ -200,7 +200,7 @@ static int put_plan(const struct slu_packing *p, struct slu_flow *f,
                     struct slu_err *err)
 {
     const struct slu_u128 ids = {p->id_byte, p->longest_id};
-    struct slu_piece piece;
+    struct slu_slice piece;
     int rc = slu_planfile_bytes(p->cfg.save, &piece.p, &piece.n, err);
 
     return rc ? rc : slu_table_put_bytes(slu_flow_out(f, PLAN), ids, &piece, 1, err);
@@ -351,7 +351,7 @@ enum { TOK_PIECE = 3 }; /* of the pieces of an item, if it is not in one piece *
 
 /* Writes an item, made of all the pieces, under the key of its place in the plan. */
 static int place(struct slu_packing *p, const struct slu_pack_wait *it,
-                 uint64_t position, const struct slu_piece *piece, unsigned n_piece,
+                 uint64_t position, const struct slu_slice *piece, unsigned n_piece,
                  struct slu_err *err)
 {
     struct slu_pack_flow *q = p->flow;
@@ -383,7 +383,7 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
     const struct slu_seg *g = &from->seg;
     struct slu_pack_wait it = {*g, from->lane};
     const size_t n_tok = g->len_tok * p->cfg.tok_bytes;
-    const struct slu_piece piece[] = {
+    const struct slu_slice piece[] = {
         {&it, sizeof it},
         {from->id, g->id_len},
         {&zero, slu_pack_pad8(g->id_len) - g->id_len},
@@ -431,7 +431,7 @@ static int place_waiting(struct slu_packing *p, struct slu_flow *f, struct slu_e
     while (!rc) {
         rc = slu_table_next(t, &r, err);
         if (!rc)
-            rc = place(p, r.p, r.key.lo, &(struct slu_piece){r.p, r.n_byte}, 1, err);
+            rc = place(p, r.p, r.key.lo, &(struct slu_slice){r.p, r.n_byte}, 1, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }

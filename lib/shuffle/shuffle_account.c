@@ -150,7 +150,7 @@ int slu_shuffle_put_account(const struct slu_shuffle_flow *q,
     struct slu_shuffle_account account = q->account;
     uint64_t *field[ACCOUNT_WORDS], w[ACCOUNT_WORDS];
     const size_t n_field = account_fields(&account, q->header->masks, field);
-    struct slu_piece piece = {w, n_field * sizeof *w};
+    struct slu_slice piece = {w, n_field * sizeof *w};
 
     if (!took)
         return slu_fail_nomem(err, n * sizeof *took);
@@ -159,7 +159,7 @@ int slu_shuffle_put_account(const struct slu_shuffle_flow *q,
         w[i] = *field[i];
     int rc = slu_table_put_bytes(slu_flow_out(q->flow, ACCOUNT), none, &piece, 1, err);
     if (!rc && n) {
-        piece = (struct slu_piece){took, n * sizeof *took};
+        piece = (struct slu_slice){took, n * sizeof *took};
         save_took(q, p, took);
         rc = slu_table_put_bytes(slu_flow_out(q->flow, ACCOUNT), none, &piece, 1, err);
     }

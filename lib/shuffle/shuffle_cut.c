@@ -225,7 +225,7 @@ static int put_states(const struct cut *c, struct slu_err *err)
     int rc = SLU_OK;
 
     for (uint64_t i = 0; i < slu_flow_parts(c->q->flow) && !rc; i++) {
-        const struct slu_piece piece[] = {
+        const struct slu_slice piece[] = {
             {end_of(c, i, 0), end_words(c->q) * sizeof *c->ends},
             {c->common, 2 * n_quantile(c->q) * sizeof *c->common}};
         rc = slu_table_section(t, i, err);

@@ -173,7 +173,7 @@ static int put_states(struct mix *m, struct slu_err *err)
 {
     struct slu_flow *f = m->q->flow;
     struct slu_table *t = slu_flow_out(f, STATE);
-    const struct slu_piece piece = {m->words, m->n_word * sizeof *m->words};
+    const struct slu_slice piece = {m->words, m->n_word * sizeof *m->words};
     int rc = SLU_OK;
 
     for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++) {

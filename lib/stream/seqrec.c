@@ -129,10 +129,10 @@ int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
     r->head.len = (size_t)(put_head(r->head.data, b, q, parts) - r->head.data);
     if (parts)
         r->tail.len = (size_t)(put_tail(r->tail.data, b, q, parts) - r->tail.data);
-    r->piece[0] = (struct slu_piece){r->head.data, r->head.len};
+    r->piece[0] = (struct slu_slice){r->head.data, r->head.len};
     r->piece[1] =
-        (struct slu_piece){n_tok_byte ? slu_batch_at(b, q->tok_off) : NULL, n_tok_byte};
-    r->piece[2] = (struct slu_piece){r->tail.data, r->tail.len};
+        (struct slu_slice){n_tok_byte ? slu_batch_at(b, q->tok_off) : NULL, n_tok_byte};
+    r->piece[2] = (struct slu_slice){r->tail.data, r->tail.len};
     return SLU_OK;
 }
 

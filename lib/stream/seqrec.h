@@ -28,7 +28,7 @@
 #define SLU_SEQREC_PIECES 3
 
 struct slu_seqrec {
-    struct slu_piece piece[SLU_SEQREC_PIECES]; /* which make the record, in order */
+    struct slu_slice piece[SLU_SEQREC_PIECES]; /* which make the record, in order */
     struct slu_buf head, tail;
 };
 

@@ -90,7 +90,7 @@ static uint64_t run_with(const struct item *item, size_t n, uint64_t budget,
     assert_int_equal(slu_sorter_new(&s, &cfg, &err), SLU_OK);
     for (size_t i = 0; i < n; i++) {
         size_t cut = item[i].n ? rnd() % (item[i].n + 1) : 0;
-        struct slu_piece piece[3] = {
+        struct slu_slice piece[3] = {
             {item[i].p, cut}, {NULL, 0}, {item[i].p + cut, item[i].n - cut}};
         want[i] = item[i];
         if (rnd() % 2) { /* as a run of its own, or of some with the next ones */
@@ -298,7 +298,7 @@ static void test_edges(void **state)
     struct slu_sorter *s;
     struct slu_u128 key = {0, 0};
     uint8_t *big = calloc(1, 1 << 20);
-    struct slu_piece piece = {big, (1 << 19) + 1};
+    struct slu_slice piece = {big, (1 << 19) + 1};
     const void *p;
     size_t n;
 
@@ -380,7 +380,7 @@ enum { FAULT_BUDGET = 1 << 20, FAULT_RECORDS = 6000 };
 static int fill(struct slu_sorter *s, struct slu_err *err)
 {
     uint8_t body[1000] = {0};
-    struct slu_piece piece = {body, sizeof body};
+    struct slu_slice piece = {body, sizeof body};
     int rc = SLU_OK;
 
     for (int i = 0; i < FAULT_RECORDS && !rc; i++)

@@ -95,7 +95,7 @@ static int put(struct slu_table *t, unsigned n_word, const struct item *x,
                struct slu_err *err)
 {
     const size_t half = x->n / 2;
-    const struct slu_piece piece[] = {{x->p, half}, {x->p + half, x->n - half}};
+    const struct slu_slice piece[] = {{x->p, half}, {x->p + half, x->n - half}};
 
     return n_word ? slu_table_put(t, x->word, err)
                   : slu_table_put_bytes(t, x->key, piece, 2, err);

@@ -80,7 +80,7 @@ static int add(struct dedup_pairs *p, uint64_t source, uint64_t document,
                uint64_t number, const void *id, size_t n, struct slu_err *err)
 {
     const uint64_t key[] = {source, document};
-    const struct slu_piece piece[] = {{&number, sizeof number}, {id, n}};
+    const struct slu_slice piece[] = {{&number, sizeof number}, {id, n}};
 
     return slu_sorter_add(p->ids, slu_hash128(key, sizeof key), piece, 2, err);
 }
@@ -224,7 +224,7 @@ static int join(struct dedup_pairs *p, struct slu_sorter *to, struct slu_err *er
             rc = slu_buf_append(&id, (const uint8_t *)v + sizeof number,
                                 n - sizeof number, err);
         } else if (id.len && !slu_u128_cmp(of, key)) {
-            const struct slu_piece piece = {id.data, id.len};
+            const struct slu_slice piece = {id.data, id.len};
             const uint64_t at = number - 1;
             const struct slu_u128 place = {
                 .hi =

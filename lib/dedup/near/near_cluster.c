@@ -59,7 +59,7 @@ static int decide_all(struct cluster *c, struct slu_err *err)
 
     while (!(rc = decide(c, &drop, err))) {
         const struct slu_u128 key = {0, drop.d << c->shift};
-        const struct slu_piece piece = {&drop, sizeof drop};
+        const struct slu_slice piece = {&drop, sizeof drop};
         rc = slu_sorter_add(c->by_ordinal, key, &piece, 1, err);
         if (rc)
             return rc;

@@ -102,7 +102,7 @@ void slu_ranges_places(struct slu_ranges *r, uint64_t n_place)
 static int add(struct slu_ranges *r, struct slu_sorter **s, uint64_t place,
                const void *p, size_t n, struct slu_err *err)
 {
-    const struct slu_piece piece = {p, n};
+    const struct slu_slice piece = {p, n};
     int rc = sorter(r, s, err);
 
     return rc ? rc

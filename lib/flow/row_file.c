@@ -1,5 +1,5 @@
-/* source.c - reads rows from files: lists one file after another; other rows merged by
- * a tree of losers, or poured into the sorter. All values in files are checked. */
+/* row_file.c - reads rows from files: lists one file after another; other rows merged
+ * by a tree of losers, or poured into the sorter. All values in files are checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,14 +42,14 @@ int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
         return slu_store_add(t, f, first, err);
     struct slu_row_file *s = calloc(1, sizeof *s);
     uint64_t off;
-    int rc = s ? slu_grow(&t->source, &t->cap_source, t->n_source + 1, sizeof s, err)
+    int rc = s ? slu_grow(&t->file, &t->cap_file, t->n_file + 1, sizeof s, err)
                : slu_fail_nomem(err, sizeof *s);
 
     if (rc) {
         free(s);
         return rc;
     }
-    t->source[t->n_source++] = s;
+    t->file[t->n_file++] = s;
     s->fd = -1;
     s->part = part;
     s->n_extent = n;
@@ -74,7 +74,7 @@ int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
     return SLU_OK;
 }
 
-static void close_source(struct slu_table *t, struct slu_row_file *s)
+static void close_file(struct slu_table *t, struct slu_row_file *s)
 {
     if (s->fd >= 0) {
         close(s->fd);
@@ -89,13 +89,13 @@ static void close_source(struct slu_table *t, struct slu_row_file *s)
 
 void slu_table_free_files(struct slu_table *t)
 {
-    for (size_t i = 0; i < t->n_source; i++) {
-        close_source(t, t->source[i]);
-        free(t->source[i]->extent);
-        free(t->source[i]->path);
-        free(t->source[i]);
+    for (size_t i = 0; i < t->n_file; i++) {
+        close_file(t, t->file[i]);
+        free(t->file[i]->extent);
+        free(t->file[i]->path);
+        free(t->file[i]);
     }
-    free(t->source);
+    free(t->file);
     free(t->tree);
 }
 
@@ -105,8 +105,8 @@ static void begin_extent(struct slu_row_file *s)
     slu_hasher_clear(s->hash);
 }
 
-static int open_source(struct slu_table *t, struct slu_row_file *s, size_t cap,
-                       struct slu_err *err)
+static int open_file(struct slu_table *t, struct slu_row_file *s, size_t cap,
+                     struct slu_err *err)
 {
     s->cap = cap < s->most ? cap : s->most;
     s->cap = s->cap > s->longest ? s->cap : s->longest;
@@ -233,23 +233,23 @@ static int cmp_rows(unsigned n_word, const struct slu_row *a, const struct slu_r
     return 0;
 }
 
-/* Whether source a comes before b; number n_source comes before all, while the tree is
+/* Whether file a comes before b; number n_file comes before all, while the tree is
  * built. */
 static bool before(const struct slu_table *t, size_t a, size_t b)
 {
-    if (a == t->n_source || b == t->n_source)
-        return a == t->n_source;
-    const struct slu_row_file *s = t->source[a], *u = t->source[b];
+    if (a == t->n_file || b == t->n_file)
+        return a == t->n_file;
+    const struct slu_row_file *s = t->file[a], *u = t->file[b];
     if (s->ended || u->ended)
         return !s->ended;
     int c = cmp_rows(t->spec->n_word, &s->row, &u->row);
     return c < 0 || (c == 0 && a < b);
 }
 
-/* Source i has a new row: finds the new winner. */
+/* File i has a new row: finds the new winner. */
 static void replay(struct slu_table *t, size_t i)
 {
-    for (size_t at = (i + t->n_source) / 2; at > 0; at /= 2)
+    for (size_t at = (i + t->n_file) / 2; at > 0; at /= 2)
         if (before(t, t->tree[at], i)) {
             size_t loser = i;
             i = t->tree[at];
@@ -265,7 +265,7 @@ static int advance_or_end(struct slu_table *t, struct slu_row_file *s,
 
     s->ended = rc == SLU_EOF;
     if (s->ended)
-        close_source(t, s);
+        close_file(t, s);
     return s->ended ? SLU_OK : rc;
 }
 
@@ -273,31 +273,31 @@ static int begin_merge(struct slu_table *t, size_t cap, struct slu_err *err)
 {
     int rc = SLU_OK;
 
-    t->tree = malloc((t->n_source + 1) * sizeof *t->tree);
+    t->tree = malloc((t->n_file + 1) * sizeof *t->tree);
     if (!t->tree)
-        return slu_fail_nomem(err, t->n_source * sizeof *t->tree);
-    for (size_t i = 0; i < t->n_source && !rc; i++) {
-        t->tree[i] = t->n_source;
-        rc = open_source(t, t->source[i], cap, err);
+        return slu_fail_nomem(err, t->n_file * sizeof *t->tree);
+    for (size_t i = 0; i < t->n_file && !rc; i++) {
+        t->tree[i] = t->n_file;
+        rc = open_file(t, t->file[i], cap, err);
         if (!rc)
-            rc = advance_or_end(t, t->source[i], err);
+            rc = advance_or_end(t, t->file[i], err);
     }
-    for (size_t i = t->n_source; i-- > 0 && !rc;)
+    for (size_t i = t->n_file; i-- > 0 && !rc;)
         replay(t, i);
     return rc;
 }
 
 static int next_merged(struct slu_table *t, struct slu_row *row, struct slu_err *err)
 {
-    if (!t->n_source)
+    if (!t->n_file)
         return SLU_EOF;
-    struct slu_row_file *s = t->source[t->tree[0]];
+    struct slu_row_file *s = t->file[t->tree[0]];
     if (t->begun && !s->ended) {
         int rc = advance_or_end(t, s, err);
         if (rc)
             return rc;
         replay(t, t->tree[0]);
-        s = t->source[t->tree[0]];
+        s = t->file[t->tree[0]];
     }
     t->begun = true;
     *row = s->row;
@@ -306,17 +306,17 @@ static int next_merged(struct slu_table *t, struct slu_row *row, struct slu_err 
 
 /* ---- pouring ---- */
 
-static int pour_source(struct slu_table *t, struct slu_row_file *s, size_t cap,
-                       struct slu_err *err)
+static int pour_file(struct slu_table *t, struct slu_row_file *s, size_t cap,
+                     struct slu_err *err)
 {
-    int rc = open_source(t, s, cap, err);
+    int rc = open_file(t, s, cap, err);
 
     while (!rc) {
         rc = advance(t, s, err);
         if (!rc)
             rc = slu_table_add_row(t, &s->row, true, err);
     }
-    close_source(t, s);
+    close_file(t, s);
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
@@ -332,8 +332,8 @@ static int pour(struct slu_table *t, struct slu_err *err)
                                  .n_threads = t->cfg.n_threads};
     int rc = slu_sorter_new(&t->sorter, &cfg, err);
 
-    for (size_t i = 0; i < t->n_source && !rc; i++)
-        rc = pour_source(t, t->source[i], cap, err);
+    for (size_t i = 0; i < t->n_file && !rc; i++)
+        rc = pour_file(t, t->file[i], cap, err);
     return rc ? rc : slu_sorter_seal(t->sorter, err);
 }
 
@@ -384,9 +384,9 @@ static uint64_t for_cells(const struct slu_table *t, uint64_t most)
 {
     uint64_t n_byte = 64 << 10;
 
-    for (size_t i = 0; i < t->n_source; i++)
-        for (uint64_t k = 0; k < t->source[i]->n_extent; k++)
-            n_byte += t->source[i]->extent[k].n_byte / 4 * 5;
+    for (size_t i = 0; i < t->n_file; i++)
+        for (uint64_t k = 0; k < t->file[i]->n_extent; k++)
+            n_byte += t->file[i]->extent[k].n_byte / 4 * 5;
     return n_byte < most ? n_byte : most;
 }
 
@@ -398,12 +398,12 @@ int slu_table_pour_groups(struct slu_table *t, uint64_t grouper_byte, uint64_t b
                                               : (size_t)buf_byte;
     int rc = slu_table_new_grouper(t, for_cells(t, grouper_byte), err);
 
-    for (size_t i = 0; i < t->n_source && !rc; i++) {
-        struct slu_row_file *s = t->source[i];
-        rc = open_source(t, s, cap, err);
+    for (size_t i = 0; i < t->n_file && !rc; i++) {
+        struct slu_row_file *s = t->file[i];
+        rc = open_file(t, s, cap, err);
         while (!rc)
             rc = pour_some(t, s, err);
-        close_source(t, s);
+        close_file(t, s);
         rc = rc == SLU_EOF ? SLU_OK : rc;
     }
     return rc;
@@ -413,18 +413,18 @@ int slu_table_pour_groups(struct slu_table *t, uint64_t grouper_byte, uint64_t b
 
 int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
 {
-    uint64_t n = t->n_source ? t->n_source : 1, each = t->cfg.budget_byte / n,
+    uint64_t n = t->n_file ? t->n_file : 1, each = t->cfg.budget_byte / n,
              most = t->cfg.budget_byte / (t->spec->kind == SLU_LIST ? 1 : 2);
 
-    t->at_source = 0;
-    for (size_t i = 0; i < t->n_source; i++)
-        if (t->source[i]->longest > most)
+    t->at_file = 0;
+    for (size_t i = 0; i < t->n_file; i++)
+        if (t->file[i]->longest > most)
             return slu_advise(
                 err, SLU_ADVISE_MEMORY,
                 slu_fail(err, SLU_E_LIMIT,
                          "%s: has a row of %llu KiB; memory leaves %llu KiB for one",
-                         t->source[i]->path,
-                         (unsigned long long)(t->source[i]->longest >> 10),
+                         t->file[i]->path,
+                         (unsigned long long)(t->file[i]->longest >> 10),
                          (unsigned long long)(most >> 10)));
     if (t->spec->kind != SLU_ROWS || t->cfg.unsorted)
         return SLU_OK;
@@ -458,9 +458,9 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
     const size_t cap = t->cfg.budget_byte < ALONE_BUF ? LEAST_BUF : ALONE_BUF;
     int rc = SLU_EOF;
 
-    for (; rc == SLU_EOF && t->at_source < t->n_source; t->at_source += rc == SLU_EOF) {
-        struct slu_row_file *s = t->source[t->at_source];
-        rc = s->buf ? SLU_OK : open_source(t, s, cap, err);
+    for (; rc == SLU_EOF && t->at_file < t->n_file; t->at_file += rc == SLU_EOF) {
+        struct slu_row_file *s = t->file[t->at_file];
+        rc = s->buf ? SLU_OK : open_file(t, s, cap, err);
         take_rows(t, s);
         if (!rc)
             rc = advance(t, s, err);
@@ -469,7 +469,7 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
             leave_rows(t, s);
         }
         if (rc == SLU_EOF)
-            close_source(t, s);
+            close_file(t, s);
     }
     return rc;
 }

@@ -259,8 +259,8 @@ extern const struct slu_shard_format slu_shard_wds, slu_shard_olmo, slu_shard_ds
 /* SLU_E_UNSUPPORTED if the table lacks a member that the engine needs. */
 SLU_MUST_USE int slu_shard_format_check(const struct slu_shard_format *f,
                                         struct slu_err *err);
-/* The format of this name, whose table was checked; SLU_E_UNSUPPORTED, with one line, if
- * this build does not have it. */
+/* The format of this name, whose table was checked; SLU_E_UNSUPPORTED, with one line,
+ * if this build does not have it. */
 SLU_MUST_USE int slu_shard_format_find(const struct slu_shard_format **f,
                                        const char *name, struct slu_err *err);
 /* The i-th format of this build; NULL after the last. */

@@ -15,8 +15,8 @@
  * in, trim.h); if these are not the text, a normalizer or a prefix has changed it, and
  * spans have no place.
  *
- * An empty span has no token. Time is linear in the text and, but for sorting spans that
- * do not ascend, in the spans. No memory is needed: the spans are replaced.
+ * An empty span has no token. Time is linear in the text and, but for sorting spans
+ * that do not ascend, in the spans. No memory is needed: the spans are replaced.
  *
  * Thread safety: any thread.
  */
@@ -32,11 +32,11 @@
 
 SLU_BEGIN_DECLS
 
-/* Sets SLU_TRAINED in those of the n_id ids, made from text[0, n_byte), that belong to a
- * span. span: n_span pairs begin <= end, in any order, which are lost. A text without ids
- * is only checked. Returns SLU_REJECT_CHANGED_TEXT if the tokens are not the text, else
- * SLU_REJECT_BAD_SPANS if a span goes beyond the text, else SLU_REJECT_TRIMMED_SPAN: see
- * above; else SLU_REJECT_NONE. */
+/* Sets SLU_TRAINED in those of the n_id ids, made from text[0, n_byte), that belong to
+ * a span. span: n_span pairs begin <= end, in any order, which are lost. A text without
+ * ids is only checked. Returns SLU_REJECT_CHANGED_TEXT if the tokens are not the text,
+ * else SLU_REJECT_BAD_SPANS if a span goes beyond the text, else, see above,
+ * SLU_REJECT_TRIMMED_SPAN; else SLU_REJECT_NONE. */
 enum slu_reject slu_spans_mark(const struct slu_tokenizer *t, const char *text,
                                size_t n_byte, uint32_t *id, size_t n_id, uint64_t *span,
                                size_t n_span);

@@ -12,7 +12,7 @@
 /* PCRE2 copies its heap when that grows: half as much again is in use then. */
 #define HEAP_LIMIT_KIB (SLU_PCRE_RUN_BYTE / 3 * 2 >> 10)
 #define MOST_REPEATS   1000
-#define REF_BYTES      16 /* of a group's text, that are compared in a step's time */
+#define REF_BYTES      16 /* bytes of a group that are compared in a step's time */
 
 struct slu_pcre {
     pcre2_code *code;
@@ -55,7 +55,8 @@ static const char *skip_item(const char *p, const char *end)
     return p < end ? p + 1 : p;
 }
 
-/* Returns the first repeat {…} with a number above MOST_REPEATS; NULL: there is none. */
+/* Returns the first repeat {…} with a number above MOST_REPEATS; NULL: there is
+ * none. */
 static const char *long_repeat(const char *p, size_t n)
 {
     for (const char *end = p + n; p < end; p = skip_item(p, end)) {
@@ -137,7 +138,8 @@ bool slu_pcre_matches_empty(const struct slu_pcre *r)
 /* ---- searches ---- */
 
 /* Counts a step, and the bytes that the step before has passed. A step that goes back
- * passes none. A reference to a group may compare all its text and then fail, unseen. */
+ * passes none. A reference to a group may compare all its text and then fail, unseen:
+ * with references each step counts the longest group's text too. */
 static int count_step(pcre2_callout_block *b, void *data)
 {
     struct slu_pcre_run *m = data;
@@ -205,7 +207,7 @@ int slu_pcre_find(const struct slu_pcre *r, struct slu_pcre_run *m, const void *
     m->most_step = LEAST_STEPS + STEPS_A_BYTE * n;
     m->at = pos;
     m->most_ref = r->most_ref;
-    if (!m->jit) /* steps that this counts are no fewer than PCRE2's own for one start */
+    if (!m->jit) /* PCRE2's own, for one place; count_step counts no fewer */
         pcre2_set_match_limit(m->context, m->most_step < UINT32_MAX
                                               ? (uint32_t)m->most_step
                                               : UINT32_MAX);

@@ -1,12 +1,12 @@
 /* pcre.h - regular expressions over UTF-8, by PCRE2.
  *
  * With jit, an expression is compiled to machine code where PCRE2 can do so, and has no
- * limit. Without, PCRE2's interpreter matches, and a search has a limit: it may take
- * 10^6 steps, and 16 for each byte of the text. A step is an item of the pattern that is
- * tried at a place of the text, and each byte that an item passes, in a look-ahead too.
- * The limit is one for the whole search, whatever the number of places at which a match
- * may begin; only the interpreter gives up at the same texts on all machines, as a JIT
- * counts other steps. A repeat that counts above 1,000 passes bytes uncounted, and is
+ * limit. Without, PCRE2's interpreter matches, and a search has a limit of steps: 10^6,
+ * and 16 for each byte of the text. A step is an item of the pattern that is tried at a
+ * place of the text, and each byte that an item passes, in a look-ahead too. The limit
+ * is one for the whole search, whatever the number of places at which a match may
+ * begin. Only the interpreter gives up at the same texts on all machines: a JIT counts
+ * other steps. A repeat that counts above 1,000 would pass bytes uncounted: it is
  * refused.
  *
  * Thread safety: a compiled expression does not change; one thread at a time on a run.

@@ -37,8 +37,8 @@ one() {
     [ $ended != 0 ] || inspect --verify out >/dev/null 2>err || echo "$*: $(sed -n 1p err)"
 }
 for format in olmo ds megatron mds litdata parquet wds; do
-    how="--documents --format $format" kind=
-    [ $format != wds ] || how="--format wds" kind=.label
+    how="--documents --format $format" kind='' again="--documents --format ds"
+    [ $format != wds ] || how="--format wds" kind=.label again="--format wds"
     shuffle -q $how -o none.$format none$kind.tks 2>err || {
         grep -q 'not built' err || not_ok "$format: $(head -n 1 err)"
         continue
@@ -48,7 +48,6 @@ for format in olmo ds megatron mds litdata parquet wds; do
         [ -n "$program" ] || continue
         case "$program $format" in decompose*wds | *documents*wds) continue ;; esac
         one "$program" none.$format
-        [ -e out ] && [ "${program%% *}" != pack ] || continue
         one "$program" none.$format some.$format
         one "$program" some.$format none.$format
     done <<<"$programs" >said
@@ -59,7 +58,7 @@ for format in olmo ds megatron mds litdata parquet wds; do
     done >said
     empty "$format: inspected" "$(cat said)"
     same "$format: the tokenizer stays" "$(json some.$format/report.json 'd["tokenizer"]')" \
-        "$(shuffle -q $([ $format = wds ] && echo --format wds || echo --documents --format ds) --input-format set -o back none.$format
+        "$(shuffle -q $again --input-format set -o back none.$format
         json back/report.json 'd["tokenizer"]')"
     rm -rf back
     same "$format: and its vocabulary" "$(shuffle -q --order keep --input-format set none.$format some.$format | inspect --jsonl)" \

@@ -4,11 +4,45 @@
 #include <stdio.h>
 #include <string.h>
 
-void slu_one_line(char *s)
+#include "lib/base/json_write.h"
+
+unsigned slu_unprintable(const char *text, size_t n, uint32_t *ch)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = '?';
+    const uint8_t *p = (const uint8_t *)text;
+    unsigned k = slu_utf8_valid_at(p, n);
+    uint32_t c = k == 2   ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
+                 : k == 3 ? (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu)
+                          : p[0];
+
+    *ch = c;
+    if (k == 0)
+        return 1;
+    return c < 0x20 || (c >= 0x7f && c < 0xa0 && k < 4) || c == 0x61c || c == 0x200e ||
+                   c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+                   (c >= 0x2066 && c <= 0x2069)
+               ? k
+               : 0;
+}
+
+void slu_printable(char *s)
+{
+    size_t left = strlen(s);
+    uint32_t ch;
+    char *out = s;
+
+    while (left) {
+        unsigned n = slu_unprintable(s, left, &ch);
+        if (n) {
+            *out++ = '?';
+        } else {
+            n = slu_utf8_valid_at((const uint8_t *)s, left);
+            memmove(out, s, n);
+            out += n;
+        }
+        s += n;
+        left -= n;
+    }
+    *out = '\0';
 }
 
 static int fill(struct slu_err *err, int code, int sys_errno, uint64_t off_byte,
@@ -25,7 +59,7 @@ static int fill(struct slu_err *err, int code, int sys_errno, uint64_t off_byte,
         size_t n = strlen(err->msg);
         snprintf(err->msg + n, sizeof err->msg - n, ": %s", strerror(sys_errno));
     }
-    slu_one_line(err->msg);
+    slu_printable(err->msg);
     return code;
 }
 
@@ -90,6 +124,6 @@ int slu_err_at(struct slu_err *err, const char *fmt, ...)
         n = 0;
     if ((size_t)n < sizeof err->msg)
         snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", old);
-    slu_one_line(err->msg);
+    slu_printable(err->msg);
     return err->code;
 }

@@ -15,6 +15,7 @@
 #define SLU_ERR_H
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* These enclose the declarations of a public header: C linkage, also in C++. */
@@ -104,7 +105,7 @@ struct slu_err {
     int sys_errno;     /* errno where code is SLU_E_IO, else 0 */
     uint64_t off_byte; /* position in the input; UINT64_MAX: none */
     int advice;        /* enum slu_advice */
-    char msg[1024];    /* one line, no newline; control bytes are shown as '?' */
+    char msg[1024];    /* one line, no newline; see slu_printable */
 };
 
 #define SLU_ERR_INIT                                                                   \
@@ -133,9 +134,16 @@ int slu_fail_nomem(struct slu_err *err, uint64_t n_bytes);
  * `return slu_advise(err, SLU_ADVISE_MEMORY, slu_fail(err, …))`. */
 int slu_advise(struct slu_err *err, enum slu_advice advice, int code);
 
-/* Replaces control bytes by '?', so that a message is one line even with an odd file
- * name. The functions here call it themselves. */
-void slu_one_line(char *s);
+/* How many bytes of text[0 … n) must not reach a terminal because they could control
+ * it: those of a control character, mark of direction or line separator, whose code
+ * point is *ch; or 1 byte, *ch, that is not UTF-8. 0: text begins with another
+ * character. Each program that prints text of the data asks this function, or calls
+ * slu_printable. n > 0. */
+unsigned slu_unprintable(const char *text, size_t n, uint32_t *ch);
+
+/* Replaces each unprintable character by '?', so that a message is one line even with
+ * an odd file name. The functions here call it themselves. */
+void slu_printable(char *s);
 
 /* "" for 1, else "s": the end of a noun that is counted. */
 const char *slu_plural(uint64_t n);

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._base import Array, SluiceError, check_hash, map_file, unpickle
+from ._base import Array, SluiceError, check_hash, map_file, printable, unpickle
 
 if TYPE_CHECKING:
     from .dataset import Set
@@ -136,7 +136,8 @@ class Schedule:
             if why:
                 left.append(f"{data[length].name} ({n} sequences; {why})")
         if left:
-            warnings.warn(f"{self.where}: no step takes a sequence of {', '.join(left)}", stacklevel=1)
+            unused = f"{self.where}: no step takes a sequence of {', '.join(left)}"
+            warnings.warn(printable(unused), stacklevel=1)
 
     def __reduce__(self) -> Any:
         if not os.path.isabs(self.where):  # drawn

@@ -174,6 +174,7 @@ refused() { # WHAT TEXT LINE
     check "$1: nothing is made" test ! -e refused/recipe
 }
 refused "an unknown key" 'bad:12: unknown key "memroy"' 'memroy = 8G'
+refused "a key that could control a terminal" '^sluice-batch: bad:12: unknown key "?\[31m?文ü?"$' $'\e[31m\xe2\x80\xae文ü\xc2\x9b = 1'
 refused "a line without =" 'bad:12: .*key = value' 'memory 8G'
 refused "a key twice" 'bad:12: parts was given in line 3' 'parts = 4'
 refused "no number" 'bad:12: threads = many' 'threads = many'

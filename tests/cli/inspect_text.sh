@@ -77,3 +77,17 @@ check "the others of the summary" shell "inspect m.tks | grep -c '(1480 others)'
 tokenize -q -t bytes -o esc.tks --domain $'a\e[31m\x7f\xc2\x9b2J\xc3\xa9\nb' b.jsonl
 inspect esc.tks >seen
 same "no control character of the provenance reaches a terminal" '--domain=a\u001b[31m\u007f\u009b2Jé\u000ab, seed 0' "$(sed -n 's/.* \(--domain=.*\)/\1/p' seen)"
+
+# Names of domains, in tables and messages: C1 controls and marks of direction, and names of other scripts.
+printf '%s\n' '{"text":"a","d":"x\u009b31m\u202ey\u2066\u061c\u2028"}' '{"text":"b","d":"文書 ישן ü"}' | tokenize -q -t bytes --domain-field d -o d.tks
+wild() { LC_ALL=C grep -nP '\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]' "$1"; }
+status "a summary" 0 inspect d.tks
+cp out seen
+status "groups" 0 inspect --groups domain d.tks
+cat out >>seen
+status "a message with all domains" 1 shuffle --mix no=1 --max-tokens 10 d.tks -o x.tks
+cat err >>seen
+check "none of them controls a terminal" fails wild seen
+same "readable ones stay" 3 "$(grep -c '文書 ישן ü' seen)"
+same "the others are shown in tables" 2 "$(grep -cF '"x\u009b31m\u202ey\u2066\u061c\u2028"' seen)"
+check "and in messages" grep -qF 'domains are x?31m?y???, 文書' seen

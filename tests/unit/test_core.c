@@ -396,6 +396,16 @@ static void json_strings(void **state)
     }
 }
 
+static unsigned put_utf8(char *p, uint32_t c)
+{
+    unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (unsigned k = n; k-- > 1; c >>= 6)
+        p[k] = (char)(0x80 | (c & 0x3f));
+    *p = (char)(first[n] | c);
+    return n;
+}
+
 static void messages_are_one_line(void **state)
 {
     struct slu_err e = SLU_ERR_INIT;
@@ -405,6 +415,28 @@ static void messages_are_one_line(void **state)
     assert_int_equal(slu_err_at(&e, "%s:%d", "file", 3), SLU_E_FORMAT);
     assert_string_equal(e.msg, "file:3: a?b?[31m");
     assert_int_equal(slu_fail(NULL, SLU_E_IO, "x"), SLU_E_IO);
+}
+
+/* The same characters as python/tests/test_forged.py; other scripts stay as they are. */
+static void what_controls_a_terminal(void **state)
+{
+    static const uint32_t bad[] = {0x80,   0x9f,   0x61c,  0x200e, 0x200f, 0x2028, 0x2029,
+                                   0x202a, 0x202e, 0x2066, 0x2069, 0x7f,   0x1b,   1},
+                          good[] = {0xa0,   0x61b,  0x61d,  0x200d, 0x2010, 0x2027,
+                                    0x202f, 0x2065, 0x206a, 0x6587, 0x1f642};
+    char text[64];
+    uint32_t ch;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        unsigned n = put_utf8(text, bad[i]);
+        assert_int_equal(slu_unprintable(text, n, &ch), n);
+        assert_int_equal(ch, bad[i]);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(slu_unprintable(text, put_utf8(text, good[i]), &ch), 0);
+    snprintf(text, sizeof text, "%s", "文\u202eé\xc2\x9b\xff\xe6\x96");
+    slu_printable(text);
+    assert_string_equal(text, "文?é????"); /* U+009B, and three bytes that are not UTF-8 */
 }
 
 /* ---- control groups ---- */
@@ -565,6 +597,7 @@ int main(void)
         cmocka_unit_test(buffers_refuse_sizes_that_overflow),
         cmocka_unit_test(json_strings),
         cmocka_unit_test(messages_are_one_line),
+        cmocka_unit_test(what_controls_a_terminal),
         cmocka_unit_test(numbers_are_exact_or_refused),
         cmocka_unit_test(memory_of_control_groups),
     };

@@ -2,7 +2,7 @@
 # Run as: file=NAME [stages=LIST] [lines=FILE] awk -f words.awk -f recipe.awk <NAME; FILE gets lines "KEY LINE", with
 # the modes of dedup as keys.
 function bad(why) {
-    printf "sluice-batch: %s:%d: %s\n", file, NR, why >"/dev/stderr"
+    printf "%s\n", printable("sluice-batch: " file ":" NR ": " why) >"/dev/stderr"
     failed = 1
     exit 1
 }
@@ -123,7 +123,7 @@ END {
     if (ENVIRON["lines"] != "")
         printf "%s", where >ENVIRON["lines"]
     if (!said["input"] || !said["parts"]) {
-        printf "sluice-batch: %s: no line \"%s = ...\"\n", file, said["input"] ? "parts" : "input" >"/dev/stderr"
+        printf "sluice-batch: %s: no line \"%s = ...\"\n", printable(file), said["input"] ? "parts" : "input" >"/dev/stderr"
         exit 1
     }
     for (i = 1; i <= n; i++)

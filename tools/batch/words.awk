@@ -4,6 +4,12 @@
 #   quoted(WORD)   the word, quoted for the shell
 #   mode(TEXT)     the mode of a line of dedup's options: exact, near or substring; exact without options, and "" if they have
 #                  none of these
+#   printable(TEXT)  the text for a terminal, with ? for each control character, mark of direction and end of a line: those
+#                  of slu_unprintable() in lib/base/err.c
+function printable(text) {
+    gsub(/[\001-\037\177]|\302[\200-\237]|\330\234|\342\200[\216\217\250-\256]|\342\201[\246-\251]/, "?", text)
+    return text
+}
 function words(text,    i, c, q, n, inside, size) {
     split("", word)
     n = inside = 0

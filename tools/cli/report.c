@@ -164,7 +164,7 @@ static void say(struct cli_ctx *ctx, const char *fmt, va_list ap)
 {
     char line[2048];
     vsnprintf(line, sizeof line, fmt, ap);
-    slu_one_line(line);
+    slu_printable(line);
     erase(ctx->report);
     fprintf(stderr, "%s: %s\n", ctx->tool->name, line);
 }
@@ -243,10 +243,14 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
 
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
 {
+    char msg[sizeof err->msg];
+
+    memcpy(msg, err->msg, sizeof msg);
+    slu_printable(msg); /* callers may have added names to it */
     erase(ctx->report);
     const char *advice = ADVICE[err->advice];
     bool more = advice && !strncmp(advice, "or ", 3);
-    fprintf(stderr, "%s: %s%s%s\n", ctx->tool->name, err->msg,
+    fprintf(stderr, "%s: %s%s%s\n", ctx->tool->name, msg,
             more     ? ", "
             : advice ? "; "
                      : "",
@@ -430,9 +434,11 @@ static void say_summary(struct cli_ctx *ctx)
         rc = put_dropped(&b, l);
     if (!rc)
         rc = slu_buf_append(&b, "", 1, NULL);
-    if (!rc)
+    if (!rc) {
+        slu_printable((char *)b.data);
         fprintf(stderr, "%s: %s; %.1f s\n", ctx->tool->name, (const char *)b.data,
                 now() - ctx->report->began);
+    }
     slu_buf_release(&b);
 }
 

@@ -54,13 +54,16 @@ int inspect_put_domains(const struct inspect_seen *s, struct slu_buf *out,
     return rc;
 }
 
-/* A name comes from the data. It is printed as JSON, so that control characters never
- * reach a terminal. */
-static int put_name(const char *name, struct slu_buf *b, struct slu_err *err)
+int inspect_put_name(struct slu_buf *b, const char *name, struct slu_err *err)
 {
+    struct slu_buf json = SLU_BUF_INIT;
+    int rc = name ? slu_json_put_string(&json, name, strlen(name), err)
+                  : slu_buf_printf(&json, err, "(none)");
+
     slu_buf_clear(b);
-    int rc = name ? slu_json_put_string(b, name, strlen(name), err)
-                  : slu_buf_printf(b, err, "(none)");
+    if (!rc)
+        rc = inspect_escape(b, (const char *)json.data, json.len, err);
+    slu_buf_release(&json);
     return rc ? rc : slu_buf_append(b, "", 1, err);
 }
 
@@ -88,7 +91,7 @@ int inspect_print_domains(const struct inspect_seen *s, struct slu_err *err)
         printf("\n%19s %14s %16s%s\n", "domain", "documents", "tokens",
                all.text_tok ? " bytes/token" : "");
         for (size_t i = 0; i < most && !rc; i++) {
-            rc = put_name(list[i].name, &b, err);
+            rc = inspect_put_name(&b, list[i].name, err);
             if (!rc)
                 print_row((const char *)b.data, &list[i]);
         }

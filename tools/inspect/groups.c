@@ -78,21 +78,14 @@ static int print_json(const struct slu_group *g, size_t n, struct slu_err *err)
     return rc;
 }
 
-/* The name as JSON, so that control characters never reach a terminal. */
 static int print_group(const struct slu_group *g, struct slu_buf *b,
                        struct slu_err *err)
 {
     const struct slu_domain_row *s = &g->sums;
-    int rc = SLU_OK;
-
-    slu_buf_clear(b);
-    if (s->name)
-        rc = slu_json_put_string(b, s->name, strlen(s->name), err);
-    if (!rc)
-        rc = slu_buf_append(b, "", 1, err);
+    int rc = inspect_put_name(b, s->name, err);
     if (rc)
         return rc;
-    printf("%19s %12llu %14llu", s->name ? (const char *)b->data : "(none)",
+    printf("%19s %12llu %14llu", (const char *)b->data,
            (ull)s->documents, (ull)s->tokens);
     if (s->text_tok)
         printf(" %6.3f", (double)s->text_byte / (double)s->text_tok);

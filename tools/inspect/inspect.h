@@ -49,6 +49,13 @@ SLU_MUST_USE int inspect_rename_domains(struct slu_batch *b, struct slu_names *f
 SLU_MUST_USE int inspect_put_domains(const struct inspect_seen *s, struct slu_buf *out,
                                      struct slu_err *err);
 /* Prints a line of the summary and, if the stream has domains, a table. */
+/* Appends text of the data for a terminal: each unprintable character (slu_unprintable)
+ * becomes \uXXXX. */
+SLU_MUST_USE int inspect_escape(struct slu_buf *b, const char *s, size_t n,
+                                struct slu_err *err);
+/* Replaces b by the name as a table shows it, with a NUL: escaped JSON; NULL: (none). */
+SLU_MUST_USE int inspect_put_name(struct slu_buf *b, const char *name,
+                                  struct slu_err *err);
 SLU_MUST_USE int inspect_print_domains(const struct inspect_seen *s,
                                        struct slu_err *err);
 

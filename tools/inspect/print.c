@@ -149,20 +149,29 @@ static void print_verdict(const struct slu_header *h, const struct slu_sum *t)
     printf("\n");
 }
 
-/* Prints text of the data. Control characters do not reach a terminal: they become
- * \u00XX. */
+int inspect_escape(struct slu_buf *b, const char *s, size_t n, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (uint32_t ch; n && !rc;) {
+        unsigned bad = slu_unprintable(s, n, &ch);
+        unsigned k = bad ? bad : slu_utf8_valid_at((const uint8_t *)s, n);
+        rc = bad ? slu_buf_printf(b, err, "\\u%04x", (unsigned)ch)
+                 : slu_buf_append(b, s, k, err);
+        s += k;
+        n -= k;
+    }
+    return rc;
+}
+
+/* Prints text of the data; see inspect_escape. */
 static void print_text(const char *s, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)s[i];
-        const bool wide = c == 0xc2 && i + 1 < n && (s[i + 1] & 0xe0) == 0x80;
-        if (wide) /* U+0080 ... U+009F */
-            printf("\\u%04x", (unsigned char)s[++i]);
-        else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
+    struct slu_buf b = SLU_BUF_INIT;
+
+    if (!inspect_escape(&b, s, n, NULL) && b.len)
+        fwrite(b.data, 1, b.len, stdout);
+    slu_buf_release(&b);
 }
 
 static void print_step(const struct slu_step *step, bool first)

@@ -34,7 +34,7 @@ struct slu_card {
     uint64_t n_packed; /* sequences of several segments */
     const struct slu_card_bucket *bucket;
     unsigned n_bucket;
-    /* Of a set of whole documents, which has one bucket: documents by length, about. */
+    /* Of a set of whole documents, which has one bucket: documents by length. */
     const struct slu_length_count *length;
     size_t n_length;
     const struct slu_domain_row *domain; /* from slu_domains_list */

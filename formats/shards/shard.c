@@ -258,8 +258,10 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
         rc = cfg->format->init(&s->state, cfg, err);
     s->masks = s->header.masks;
     s->header.no_tokens = true;
-    if (!rc && cfg->documents)
+    if (!rc && cfg->documents) {
         init_bucket(s, &s->bucket[s->n_bucket++], 0);
+        rc = slu_lengths_new(&s->lengths, NULL, NULL, err);
+    }
     for (; s->n_bucket < s->header.n_bucket && !rc; s->n_bucket++)
         init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);
     if (!rc)
@@ -472,6 +474,7 @@ void slu_shards_free(struct slu_shards *s)
         close(s->part_lock);
     if (s->cfg.format->release)
         s->cfg.format->release(s->state);
+    slu_lengths_free(s->lengths);
     slu_buf_release(&s->flushed);
     slu_buf_release(&s->notes);
     slu_buf_release(&s->journal_path);

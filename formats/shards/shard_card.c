@@ -27,13 +27,9 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                 (struct slu_card_bucket){&b->pub, b->sum.n.documents, b->n_short};
         rc = slu_domains_add(&all, &b->domains, err);
     }
+    if (!rc && s->lengths)
+        rc = slu_lengths_rows(s->lengths, &k->length, &k->card.n_length, err);
     k->card.length = k->length;
-    for (unsigned i = 0; i < SLU_SHARDS_COLUMNS; i++) {
-        const struct slu_shards_column *c = &s->column[i];
-        if (c->n_seq) /* a column's documents by their mean length */
-            k->length[k->card.n_length++] =
-                (struct slu_length_count){c->n_tok / c->n_seq, c->n_seq};
-    }
     if (!rc)
         rc = slu_domains_list(&all, s->cfg.names, &k->domain, &k->card.n_domain, err);
     k->card.domain = k->domain;
@@ -44,7 +40,9 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
 void slu_shards_card_release(struct slu_shards_card *k)
 {
     free(k->domain);
+    free(k->length);
     k->domain = NULL;
+    k->length = NULL;
 }
 
 /* If a set of parts is made again: an existing file must have the same bytes, or be

@@ -129,33 +129,31 @@ static uint64_t count_packed(const struct slu_batch *b)
     return n;
 }
 
-/* The column of a length, of four an octave. */
-static unsigned column_of(uint64_t n_tok)
+static int count_lengths(struct slu_shards *s, const struct slu_batch *b,
+                         struct slu_err *err)
 {
-    unsigned octave = n_tok < 4 ? 2 : 63 - (unsigned)__builtin_clzll(n_tok);
+    enum { MOST = 256 };
+    uint64_t length[MOST];
+    int rc = SLU_OK;
 
-    return n_tok < 4 ? (unsigned)n_tok
-                     : 4 * (octave - 1) + (unsigned)(n_tok >> (octave - 2) & 3);
-}
-
-static void count_lengths(struct slu_shards *s, const struct slu_batch *b)
-{
-    for (size_t i = 0; i < b->n_seq; i++) {
-        struct slu_shards_column *c = &s->column[column_of(b->seq[i].len_tok)];
-        c->n_seq++;
-        c->n_tok += b->seq[i].len_tok;
+    for (size_t i = 0; i < b->n_seq && !rc;) {
+        size_t n = 0;
+        while (n < MOST && i < b->n_seq)
+            length[n++] = b->seq[i++].len_tok;
+        rc = slu_lengths_add(s->lengths, length, n, err);
     }
+    return rc;
 }
 
 int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
                         struct slu_batch *rows, struct slu_err *err)
 {
-    if (s->cfg.documents)
-        count_lengths(s, rows);
-    else
-        s->n_packed += count_packed(rows);
-    int rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
+    int rc = s->lengths ? count_lengths(s, rows, err) : SLU_OK;
 
+    if (!s->lengths)
+        s->n_packed += count_packed(rows);
+    if (!rc)
+        rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
     if (!rc)
         rc = slu_writer_put(b->rows, rows, err);
     slu_batch_clear(rows);

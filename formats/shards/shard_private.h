@@ -96,8 +96,6 @@ struct slu_shards_queue {
     struct slu_err err;
 };
 
-#define SLU_SHARDS_COLUMNS 256
-
 struct slu_shards {
     struct slu_shards_cfg cfg;
     char *dir;
@@ -121,10 +119,7 @@ struct slu_shards {
     struct slu_shards_part part; /* of 0: the set is not written in parts */
     int part_lock;               /* or -1 */
     bool skipped;
-    /* Of whole documents: sequences and ids by length, four columns an octave. */
-    struct slu_shards_column {
-        uint64_t n_seq, n_tok;
-    } column[SLU_SHARDS_COLUMNS];
+    struct slu_lengths *lengths; /* of whole documents; NULL: of buckets */
 };
 
 /* Number of files of each shard. */
@@ -309,7 +304,7 @@ struct slu_shards_card {
     struct slu_card card;
     struct slu_card_bucket bucket[SLU_MAX_BUCKETS];
     struct slu_domain_row *domain;
-    struct slu_length_count length[SLU_SHARDS_COLUMNS];
+    struct slu_length_count *length;
 };
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                          const struct slu_account *account, struct slu_err *err);

@@ -95,4 +95,11 @@ check "  null in the report" test "$(json s6/report.json '[x["domain"] for x in 
 echo 'x' >>s1/README.md
 status "--verify of a set whose card was edited" 1 inspect --verify s1
 check "  names it" grep -q 'README.md' err
+# Lengths of whole documents are counted as they are, not by columns.
+"$PYTHON" -c '
+for n in (16384, 16500, 17000, 18000, 19000, 20000, 22000, 23000):
+    print("{\"text\": \"%s\"}" % ("a" * (n - 1)))' >long.jsonl
+tokenize -q -t bytes long.jsonl | shuffle -q --documents --format ds -o s7
+check "the shortest and the longest document" grep -q 'shortest has 16,384 tokens, the longest 23,000' s7/lengths.svg
+check "  half of the tokens" grep -q 'half of the tokens are in documents of 19,000 or more' s7/lengths.svg
 rm -rf s? else ./*.tks

@@ -15,7 +15,7 @@ TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTH
 # run on fresh machines install missing packages; all others only name them.
 
 NO_DEPS   := clean dist help deps deps-dev deps-slurm uninstall lint-includes check-gpu bench-kernels
-INSTALLING := demo check check-more check-full judges check-judges check-judges-full
+INSTALLING := demo check check-more check-full check-all judges check-judges check-judges-full
 GOALS     := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
 include $O/deps.mk
@@ -164,15 +164,15 @@ check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
 
 # The tests that check leaves out or shortens; .ci/run runs both.
-check-more: programs $(SHIM) $(FAKE_BIN)
-	@$(TEST_ENV) tests/check more
+check-more: programs $(UNIT) $(SHIM) $(FAKE_BIN)
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check more
 
 check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
-	@$(MAKE) --no-print-directory check-emu FULL=1
-	@$(MAKE) --no-print-directory check-emu-san
-	@$(MAKE) --no-print-directory check-packages FULL=1
-	@$(if $(HAVE_NVCC),$(MAKE) --no-print-directory check-mutants)
+
+# All there is, in pieces (tests/all), of which those that have passed are not run again.
+check-all: programs $(UNIT) $(SHIM) $(FAKE_BIN)
+	@$(TEST_ENV) tests/all $(PIECES)
 
 # libsluice.so beside that of the last release.
 check-abi: installed
@@ -356,7 +356,7 @@ arm64:
 
 # The same, linked with Debian's arm64 libraries below $O and run by qemu-aarch64.
 check-arm64: programs
-	@O='$O' tests/arm64
+	@O='$O' FULL='$(FULL)' tests/arm64
 
 objects: $O/libsluice.a $(foreach p,cli $(PROGRAMS),$(call PROGRAM_OBJ,$p))
 
@@ -368,7 +368,8 @@ help:
 #H make check        the quick tests; installs missing packages
 #H make check-for PATH...  the tests of files and folders, by tests/for; or tests by name: check-for unit/test_core cli/masks
 #H make check-more   the longer loops that check leaves out, in some minutes; the continuous integration runs both
-#H make check-full   all tests at full length: input cut at each byte, each call failing
+#H make check-full   the same tests at full length: input cut at each byte, each call failing
+#H make check-all    check-full, sanitizers, fuzzers, planted faults, judges ... (tests/all), hours; PIECES='asan fuzz', AGAIN=1
 #H make check-random random jobs, each in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: programs of another build
 #H make judges       fetches packages, vocabularies and a corpus for check-judges
 #H make check-judges compares with tokenizers and readers of other projects; check-judges-full: on more text
@@ -399,10 +400,10 @@ help:
 #H make bench-plan      time of planning by method and bin length, and bins over the lower bound
 #H make bench-emu       bytes over the bus, launches and instructions on an emulated device; ARGS='--tokens 1e8'
 #H make bench-kernels   each kernel beside its CPU version and plain copies; ARGS='-n 1e9 -T 16'
-#H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64, many minutes
+#H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64; FULL=1: all unit tests
 #H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
-.PHONY: check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-all check-for check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

@@ -26,7 +26,7 @@ recipe -e '/^pack/i dedup = --exact' >both
 recipe -e '/^dedup/d' >less
 recipe -e 's/wds.*/ds/' >ds
 order="buckets small stream"
-[ -z "$MORE" ] || order="$order ds few both stream less small first ds both"
+[ -z "$FULL" ] || order="$order ds few both stream less small first ds both"
 sluice-batch --local 2 first set >/dev/null
 sha set/state/tokenize/? | sha >lines
 for r in $order; do

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # dedup_index.sh - --save-index and --against of --exact and --near: two sets compared by an index give the result of
 # one run over both, within memory and beyond; unsuitable indexes are refused.
+# check-more: whole
 
 have tokenize dedup inspect sluice-batch || return 0
 n=3000

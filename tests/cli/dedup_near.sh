@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # dedup_near.sh - near duplicates: the same bytes and pairs for any -T and -M; planted copies are found; the account, the
 # audit, and refused options. tests/props/check_near.py has the oracle.
+# check-more: longer
 
 have tokenize dedup decompose inspect || return 0
 
@@ -29,7 +30,7 @@ tokenize -t builtin --id-field id -o c.tks c.jsonl
 dedup --near -T 1 -M 1G --pairs want.jsonl --stats s.json -o want.tks c.tks
 want=$(sha want.tks)
 want_pairs=$(sha want.jsonl)
-for t in 1 2 7; do
+for t in ${MORE:+1 2} 7; do
     dedup --near -T $t -M 128M --pairs pairs.jsonl -o out.tks c.tks
     same "-T $t: the stream" "$want" "$(sha out.tks)"
     same "-T $t: the pairs" "$want_pairs" "$(sha pairs.jsonl)"
@@ -61,8 +62,9 @@ assert s["kept"] == s["sequences"]["out"] and s["without_words"] == 2
 assert s["tokens"]["in"] == s["tokens"]["out"] + s["tokens"]["dropped"]["near-duplicate"]
 PY
 
-# Past memory: 120,000 short texts, some equal, some similar, some with ids and domains, take more than -M 64M has.
-"$PYTHON" - <<'PY'
+if [ -n "$MORE" ]; then
+    # Past memory: 120,000 short texts, some equal, some similar, some with ids and domains, take more than -M 64M has.
+    "$PYTHON" - <<'PY'
 import json, random
 random.seed(17)
 words = ["w%d" % i for i in range(3000)]
@@ -78,28 +80,29 @@ with open("many.jsonl", "w") as f:
             old.append(t)
         f.write(json.dumps({"id": str(n), "domain": "abc"[n % 3], "text": " ".join(t)}) + "\n")
 PY
-tokenize -t builtin --id-field id --domain-field domain -o many.tks many.jsonl
-dedup --near -M 1G -T 1 --threshold 0.7 --pairs many-pairs.jsonl --stats s.json -o many-out.tks many.tks
-same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
-check "and much is dropped" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 20000
-many=$(sha many-out.tks)
-for t in 1 2 7; do
-    m=$((56 + 8 * t))M
-    dedup --near -M $m -T $t --threshold 0.7 --pairs pairs.jsonl --stats s.json -o out.tks many.tks
-    check "-M $m -T $t spills" test "$(json s.json 'd["spill_bytes"]')" -gt 1000000
-    same "-M $m -T $t: the stream" "$many" "$(sha out.tks)"
-    same "-M $m -T $t: the pairs" "$(sha many-pairs.jsonl)" "$(sha pairs.jsonl)"
-    [ -n "${SAN:-}" ] || check "-M $m -T $t: peak memory within 64 MiB more" \
-        test "$(json s.json 'd["peak_rss_bytes"]')" -le $((120 + 8 * t << 20))
-done
-dedup --near -M 64M -T 3 --threshold 0.7 -o out.tks many.tks
-same "without pairs: the stream" "$many" "$(sha out.tks)"
-same "without verification, past memory: the stream" "$(mkdir t && dedup --near --no-verify -M 64M --tmpdir t many.tks | sha)" \
-    "$(dedup --near --no-verify -M 1G many.tks | sha)"
-dedup --near --audit=100 -M 64M --stats s.json -o out.tks many.tks 2>err
-check "an audit beyond memory counts dropped documents" \
-    test "$(json s.json 'sum(d["audit"]["dropped_by_similarity"]) == d["sequences"]["dropped"]["near-duplicate"] > 0')" = true
-check "ls of --tmpdir shows nothing left" test -z "$(ls -A t)"
+    tokenize -t builtin --id-field id --domain-field domain -o many.tks many.jsonl
+    dedup --near -M 1G -T 1 --threshold 0.7 --pairs many-pairs.jsonl --stats s.json -o many-out.tks many.tks
+    same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
+    check "and much is dropped" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 20000
+    many=$(sha many-out.tks)
+    for t in 1 2 7; do
+        m=$((56 + 8 * t))M
+        dedup --near -M $m -T $t --threshold 0.7 --pairs pairs.jsonl --stats s.json -o out.tks many.tks
+        check "-M $m -T $t spills" test "$(json s.json 'd["spill_bytes"]')" -gt 1000000
+        same "-M $m -T $t: the stream" "$many" "$(sha out.tks)"
+        same "-M $m -T $t: the pairs" "$(sha many-pairs.jsonl)" "$(sha pairs.jsonl)"
+        [ -n "${SAN:-}" ] || check "-M $m -T $t: peak memory within 64 MiB more" \
+            test "$(json s.json 'd["peak_rss_bytes"]')" -le $((120 + 8 * t << 20))
+    done
+    dedup --near -M 64M -T 3 --threshold 0.7 -o out.tks many.tks
+    same "without pairs: the stream" "$many" "$(sha out.tks)"
+    same "without verification, past memory: the stream" "$(mkdir t && dedup --near --no-verify -M 64M --tmpdir t many.tks | sha)" \
+        "$(dedup --near --no-verify -M 1G many.tks | sha)"
+    dedup --near --audit=100 -M 64M --stats s.json -o out.tks many.tks 2>err
+    check "an audit beyond memory counts dropped documents" \
+        test "$(json s.json 'sum(d["audit"]["dropped_by_similarity"]) == d["sequences"]["dropped"]["near-duplicate"] > 0')" = true
+    check "ls of --tmpdir shows nothing left" test -z "$(ls -A t)"
+fi
 
 # --keep: another one of the similar ones stays; the output is in the order of the stream.
 cat >k.jsonl <<'J'
@@ -125,15 +128,17 @@ for l in open("k.jsonl", "rb"):
     at += len(l)
 assert [ids[p["dropped"]["document"]] for p in lines] == ["a", "d", "e"]
 print("".join(sorted({ids[p["kept"]["document"]] for p in lines})))')"
-for k in longest domain-order; do
-    d=$([ $k = longest ] || echo "--domains c,a")
-    # shellcheck disable=SC2086 # two words or none
-    {
-        same "--keep $k: the stream is that of any -M" "$(dedup --near --threshold 0.7 --keep $k $d -M 64M -T 3 --pairs p1 many.tks | sha)" \
-            "$(dedup --near --threshold 0.7 --keep $k $d -M 1G -T 1 --pairs p2 many.tks | sha)"
-        check "and so are the pairs" cmp p1 p2
-    }
-done
+if [ -n "$MORE" ]; then
+    for k in longest domain-order; do
+        d=$([ $k = longest ] || echo "--domains c,a")
+        # shellcheck disable=SC2086 # two words or none
+        {
+            same "--keep $k: the stream is that of any -M" "$(dedup --near --threshold 0.7 --keep $k $d -M 64M -T 3 --pairs p1 many.tks | sha)" \
+                "$(dedup --near --threshold 0.7 --keep $k $d -M 1G -T 1 --pairs p2 many.tks | sha)"
+            check "and so are the pairs" cmp p1 p2
+        }
+    done
+fi
 
 # Options mean what they say.
 count() { # of dropped sequences
@@ -203,10 +208,12 @@ status "and passes with more" 0 dedup --near -M 128M long.tks -o /dev/null
 status "--pairs to a full disk" 1 dedup --near --pairs /dev/full c.tks -o x.tks
 check "none of these left an output" test ! -e x.tks
 
-# A sample of very many short documents keeps to the budget: what they take themselves counts.
-"$PYTHON" -c 'for i in range(60000): print("{\"text\":\"%d %d\"}" % (i, 7 * i))' | tokenize -t bytes -o short.tks
-dedup --near -M 64M --bands 40 --rows 1 --threshold 1 --no-verify --band-cap 1 --audit=60000 -T 1 --stats s.json -q short.tks >/dev/null
-check "--audit of short documents takes its quarter of -M" test "$(json s.json 'd["audit"]["sampled"]')" -lt 20000
+if [ -n "$MORE" ]; then
+    # A sample of very many short documents keeps to the budget: what they take themselves counts.
+    "$PYTHON" -c 'for i in range(60000): print("{\"text\":\"%d %d\"}" % (i, 7 * i))' | tokenize -t bytes -o short.tks
+    dedup --near -M 64M --bands 40 --rows 1 --threshold 1 --no-verify --band-cap 1 --audit=60000 -T 1 --stats s.json -q short.tks >/dev/null
+    check "--audit of short documents takes its quarter of -M" test "$(json s.json 'd["audit"]["sampled"]')" -lt 20000
+fi
 
 # Scripts without spaces: a character in a hundred is another, of Chinese four in 800; and Korean, which has spaces.
 "$PYTHON" - <<'PY'

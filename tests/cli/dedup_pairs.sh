@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # dedup_pairs.sh - --pairs names the records' own ids, wherever their documents are in the stream.
+# check-more: whole
 
 have tokenize dedup inspect || return 0
 

@@ -2,6 +2,7 @@
 # dedup_substring.sh - repeated passages: planted passages of every length around N; the same bytes for any -T, and for
 # -M with and without room for the data; --annotate finds the passages that are cut; the account; runs of one token;
 # refused options.
+# check-more: whole
 
 have tokenize dedup decompose pack inspect || return 0
 

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # determinism.sh - DESIGN.md, Same bytes: the same SHA-256 of every stream and of the shards for -T 1, 2, 7, three -M,
 # two folders, and with delayed threads and short reads and writes (tests/shim/delay.c); on a stream of at least 100
-# frames in make check-full, else of 10.
+# frames in make check-full, of 10 in check-more, else of 5.
+# check-more: longer
 
 have tokenize dedup choose decompose pack shuffle inspect || return 0
 
@@ -15,7 +16,7 @@ base = [json.loads(l)["text"] for l in open("base.jsonl", encoding="utf-8")]
 n = 0
 for part in range(4):
     with open("%s/%d.jsonl" % (sys.argv[1], part), "w", encoding="utf-8") as f:
-        for round in range(36 if os.environ.get("FULL") else 4):
+        for round in range(36 if os.environ.get("FULL") else 4 if os.environ.get("MORE") else 2):
             for k, t in enumerate(base):
                 n += 1
                 # one text in eight stays as it is and repeats
@@ -45,14 +46,14 @@ cd a || return 1
 tokenize -t bytes -o all.tks in
 tokstream --summary all.tks >sum.json 2>/dev/null
 frames=$(json sum.json 'd["frames"]')
-check "the stream has frames enough ($frames)" test "$frames" -ge "$([ "$FULL" ] && echo 100 || echo 10)"
+check "the stream has frames enough ($frames)" test "$frames" -ge "$([ "$FULL" ] && echo 100 || longer 5 10)"
 rm all.tks
 line run in -T 1 -M 256M >"$TMP/want"
 same "the whole line ran" 7 "$(grep -cE '^[0-9a-f]{64}$' "$TMP/want")"
-for t in 2 7; do
+for t in ${MORE:+2} 7; do
     same "-T $t" "$(cat "$TMP/want")" "$(line run in -T $t -M 256M)"
 done
-for m in 64M 2G; do
+for m in 64M ${MORE:+2G}; do
     same "-M $m" "$(cat "$TMP/want")" "$(line run in -T 2 -M $m)"
 done
 cd ../b || return 1
@@ -63,7 +64,7 @@ if [ -n "$SHIM" ]; then
     # The delays: see tests/shim/delay.c. Its log proves that it took part.
     cd a || return 1
     export LD_PRELOAD="$SHIM/delay.so" SHIM_LOG="$TMP/delays" SHIM_SHORT=1 SHIM_DELAY_US=2000
-    for seed in 1 2; do
+    for seed in 1 ${MORE:+2}; do
         same "workers delayed, short reads and writes, -T 7, seed $seed" "$(cat "$TMP/want")" \
             "$(SHIM_SEED=$seed line run in -T 7 -M 64M)"
     done
@@ -75,7 +76,7 @@ if [ -n "$SHIM" ]; then
 fi
 # zstd: the same for every -T too, and the same records
 cd a || return 1
-corpus z.jsonl 3000000 8
+corpus z.jsonl "$(longer 1500000 3000000)" 8
 tokenize -t bytes -z3 -T 1 z.jsonl >z1.tks
 tokenize -t bytes -z3 -T 7 z.jsonl >z7.tks
 tokenize -t bytes z.jsonl >z0.tks

@@ -49,7 +49,7 @@ def counts():
 
 def steps(calls):
     """All calls, or those at the start, at the end, and some between."""
-    few, edge = (40, 10) if MORE else (12, 3)
+    few, edge = (40, 10) if MORE else (6, 2)
     if FULL or calls <= few:
         return list(range(1, calls + 1))
     between = range(edge + 1, calls - edge, max(1, (calls - 2 * edge) // (few - 2 * edge)))

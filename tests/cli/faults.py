@@ -147,10 +147,10 @@ def each(name, cases, what):
 
 def truncated():
     for name, (_, stream) in READERS.items():
-        for file, step in ((stream, 1 if FULL or name == "inspect" else 128 if MORE else 512), ("6.tks", 1 if FULL else 128 if MORE else 512)):
+        for file, step in ((stream, 1 if FULL or name == "inspect" else 128 if MORE else 2048), ("6.tks", 1 if FULL else 128 if MORE else 2048)):
             data = open(file, "rb").read()
             if not FULL and name == "inspect" and len(data) > 6000:
-                step = 3 if MORE else 16
+                step = 3 if MORE else 64
             cuts = sorted({n for base in range(0, len(data), step) for n in (base - 1, base, base + 1)
                            if 0 <= n < len(data)})
             each(name, (("%d bytes" % n, lambda n=n: data[:n]) for n in cuts), "%s truncated" % file)

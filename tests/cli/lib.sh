@@ -96,6 +96,9 @@ sha_tree() { (cd "$1" && find . -type f | sort | xargs -r sha256sum | sha); }
 
 tokstream() { "$PYTHON" "$top/tests/props/tokstream.py" "$@"; }
 
+# longer A B: prints B in check-more, else A.
+longer() { if [ -n "$MORE" ]; then echo "$2"; else echo "$1"; fi; }
+
 # have PROGRAM...: false, with a skip line, where a program has not been built.
 have() {
     for p in "$@"; do

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_options.sh - each option of pack: its effect, its refused values, and the same bytes for any threads, memory and
 # device. tests/props/check_bfd.py checks the bins.
-# check-more: longer
+# check-more: whole
 
 have tokenize decompose pack inspect || return 0
 corpus c.jsonl 4000000 12
@@ -200,7 +200,7 @@ fi
 whole=$(pack --length 512 -M 2G c4.tks | sha)
 chunks=$(pack --length 512 -M 2G --method concat c4.tks | sha)
 waits=$(inspect --json c4.tks >j.json; json j.json 'd["tokens"] * 2 + d["sequences"] * 112 >> 19')
-for m in ${MORE:+$((waits - 4)) $((waits)) $((waits + 4))} $((waits - 1)) $((waits + 1)) $((waits * 2)); do
+for m in ${MORE:+$((waits - 4)) $((waits - 1)) $((waits)) $((waits + 4)) $((waits * 2))} $((waits + 1)); do
     for t in 1 2; do
         same "at the border of memory: -M ${m}M -T $t" "$whole" "$(pack --length 512 -M ${m}M -T $t c4.tks | sha)"
     done

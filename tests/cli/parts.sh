@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # parts.sh - DESIGN.md, Same bytes: the streams of parts 0…N-1, concatenated, are a legal stream with the records, their
 # order and the checksum of one run; the parts of a job have each document once.
+# check-more: whole
 
 have tokenize inspect || return 0
 mkdir in

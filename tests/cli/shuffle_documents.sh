@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # shuffle_documents.sh - shuffle --documents: the bytes of each file, the shards by bytes, the same for any threads and
 # memory; inspect reads the sets back and finds damage; kill -9 and the same again; streams that do not suit are refused.
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle inspect schedule || return 0
 documents() { "$PYTHON" "$top/tests/cli/check_documents.py" "$@"; }
@@ -30,7 +31,7 @@ for f in $formats; do
     shuffle -q --documents --order keep --shard-size 300K $more --format $f -o $f.keep c.tks
     check "$f: in the input's order, by bytes: every byte" documents $f $f.keep keep.json $width bytes 307200
     status "$f: --verify of several shards" 0 inspect --verify $f.keep
-    for o in "-T 1" "-T 7" "-M 64M"; do
+    for o in "-T 7" ${MORE:+"-T 1" "-M 64M"}; do
         rm -rf again
         # shellcheck disable=SC2086
         shuffle -q $o --documents --order keep --shard-size 300K $more --format $f -o again c.tks

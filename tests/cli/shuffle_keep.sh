@@ -2,6 +2,7 @@
 # shuffle_keep.sh - shuffle --order keep writes shards without a sorter where the input says its sums: sets, and streams in
 # files. The files are those of the sorter, which a pipe and --replace-set need; the same for any threads and memory; killed
 # and run again; what is damaged, changed or does not fit leaves nothing.
+# check-more: whole
 
 have tokenize decompose pack shuffle inspect || return 0
 
@@ -30,7 +31,7 @@ ways() {
         same "$what: $o" "$good" "$(sha_tree set)"
     done
 }
-for f in megatron ds olmo mds litdata parquet; do
+for f in megatron ${MORE:+ds olmo litdata} mds parquet; do
     rm -rf a b
     if ! shuffle -q --documents --seed 2 --shard-size 120K --format $f -o a c.tks 2>err; then
         grep -q 'is not built in' err && skip "$f: this build has none (make arrow)" || not_ok "$f: $(head -n 1 err)"
@@ -46,7 +47,7 @@ for f in megatron ds olmo mds litdata parquet; do
     shuffle -q --documents --seed 4 --format $f -o masked m.tks
     ways "$f: masks, beside a set without them" "$@" --shard-size 150K masked a
 done
-for f in wds olmo ds megatron mds litdata parquet; do
+for f in wds olmo ${MORE:+ds megatron mds litdata parquet}; do
     case $f in wds | ds) kind=label ;; *) kind=plain ;; esac
     more=''
     [ $f != olmo ] || more='--olmo-path /data/set'

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_cache.sh - compiled vocabularies: the stream never depends on them, whether they are missing, damaged or
 # changed.
+# check-more: whole
 
 have tokenize inspect || return 0
 
@@ -226,10 +227,9 @@ if fault=$(shim fault); then
         done
         [ $n -gt 1 ] || echo "$1: no such call"
     }
-    step=7
-    [ -z "$FULL" ] || step=1
-    for state in full empty; do
-        for call in read write open close name mkdir map; do
+    step=$([ -n "$FULL" ] && echo 1 || longer 40 7)
+    for state in ${MORE:+full} empty; do
+        for call in write name ${MORE:+read open close mkdir map}; do
             [ $state.$call != full.mkdir ] || continue # it is there
             empty "each $call fails, the folder $state" "$(each $call 5)"
         done

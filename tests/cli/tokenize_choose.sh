@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_choose.sh - the documents that are chosen: by --holdout and --sample by their text, by --max-tokens by their
 # order; the same for any -T, -M, parts, files and tokenizer; the account; text and tokens by domain in the report.
+# check-more: whole
 
 have tokenize inspect || return 0
 corpus c.jsonl 1500000 21
@@ -90,7 +91,7 @@ with open("whole.jsonl", "w") as f:
         t = "".join(random.choice(w) + " " for _ in range(150000))
         open("t%d.txt" % i, "w", encoding="utf-8", newline="").write(t)
         print(json.dumps({"text": t}), file=f)'
-for o in "--holdout 0.5" "--sample 0.5" "--sample 0.7 --holdout 0.3"; do
+for o in ${MORE:+"--holdout 0.5" "--sample 0.5"} "--sample 0.7 --holdout 0.3"; do
     case $o in *holdout*) h="--holdout-output h.tks" ;; *) h= ;; esac
     : >h.tks
     # shellcheck disable=SC2086 # options
@@ -99,7 +100,7 @@ for o in "--holdout 0.5" "--sample 0.5" "--sample 0.7 --holdout 0.3"; do
     [ "$o" = "--sample 0.5" ] || check "$o: both sides have some" test -s h.tks
     tokens() { for x in m.tks h.tks; do [ ! -s $x ] || inspect --records $x | sed 's/.*"tokens"/"tokens"/' | sha; done; }
     want=$(tokens; json s.json '[d["tokens"], d["documents"], d["text_bytes"]]')
-    for m in "-T1 -M 32M" "-T2 -M 32M" "-T5 -M 48M --on-error skip"; do
+    for m in ${MORE:+"-T1 -M 32M" "-T2 -M 32M"} "-T5 -M 48M --on-error skip"; do
         # shellcheck disable=SC2086 # options
         tokenize -q $m $o $h --no-provenance --stats s.json -o m.tks t?.txt || not_ok "$o: $m"
         same "$o: in parts, $m" "$want" "$(tokens; json s.json '[d["tokens"], d["documents"], d["text_bytes"]]')"
@@ -133,7 +134,7 @@ same "held-out documents are from the sample" "$(inspect --records b.tks | sort 
 tokenize -t bytes -o all.tks --no-provenance c.jsonl
 inspect --records all.tks >all.rec
 n=$(inspect --json all.tks >j && json j 'd["tokens"]')
-for most in 0 1 100 77777 $((n / 2)) $((n - 1)) "$n" $((n + 1)); do
+for most in 0 77777 $((n - 1)) "$n" ${MORE:+1 100 $((n / 2)) $((n + 1))}; do
     tokenize -q -t bytes --max-tokens $most --stats s.json -o x.tks c.jsonl || not_ok "--max-tokens $most"
     inspect --records x.tks >x.rec
     check "--max-tokens $most: the documents that fit" look prefix all.rec x.rec $most
@@ -149,7 +150,7 @@ done
 status "nothing fits" 0 tokenize -t bytes --max-tokens 1 -o x.tks c.jsonl
 check "  which is said" grep -q 'the stream is empty' err
 rm -f want
-for m in "-T1 -M 32M" "-T1 -M 1G" "-T2" "-T7 -M 64M"; do
+for m in "-T1 -M 32M" ${MORE:+"-T1 -M 1G" "-T2"} "-T7 -M 64M"; do
     # shellcheck disable=SC2086 # options
     tokenize -q -t bytes $m --max-tokens 300000 --sample 0.8 --holdout 0.2 --holdout-output h.tks --stats s.json -o m.tks c.jsonl
     { sha m.tks h.tks; json s.json '[d["tokens"], d["documents"], d["ended_before"], d["holdout"], d["domains"]]'; } >got

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_fasttext.sh - tokenize --fasttext beside the program fasttext: the same labels and probabilities; models that
 # are cut or damaged.
+# check-more: whole
 
 have tokenize inspect || return 0
 printf '{"text":"a"}\n' >one.jsonl

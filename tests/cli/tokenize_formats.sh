@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_formats.sh - the same documents from every compression, from files, folders, lists, pipes and archives, for
 # any -T, -M, folder and part.
+# check-more: longer
 
 have tokenize inspect || return 0
 
@@ -9,7 +10,7 @@ sum() { inspect --json "${1:--}" | "$PYTHON" -c 'import json,sys; d=json.load(sy
 trace() { inspect --records | sed 's/"source":"[^"]*"/"source":"?"/g' | sha; }
 
 mkdir in
-corpus c.jsonl 1500000 2
+corpus c.jsonl "$(longer 400000 1500000)" 2
 want=$(tokenize -t bytes --id-field id c.jsonl | trace)
 gzip -k c.jsonl
 zstd -q c.jsonl
@@ -32,8 +33,8 @@ same "from - and by --format" "$want" "$(tokenize -t bytes --id-field id --forma
 
 # -T, -M, folders
 tokenize -t bytes --id-field id -o w.tks c.jsonl
-for t in 1 2 7; do
-    for m in 32M 300M; do
+for t in ${MORE:+1 2} 7; do
+    for m in 32M ${MORE:+300M}; do
         tokenize -t bytes --id-field id -T $t -M $m -o v.tks c.jsonl
         same "-T $t -M $m" "$(sha w.tks)" "$(sha v.tks)"
     done

@@ -1,7 +1,7 @@
 /* test_fake.c - what is around kernels, on a device that is none: pack's arrays there
  * and back (lib/pack/packing_cuda.h), the length histogram, and the policy of
  * lib/base/device.h, with every call failing in turn, in every way.
- */
+ * check-more: whole (cli/device_fake runs programs on this device in make check) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

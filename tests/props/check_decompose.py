@@ -51,7 +51,7 @@ def contiguous(cuts, length):
 
 # ---- greedy ----
 
-near = sorted({2**i + d for i in range(14) for d in range(-64, 72) if 0 < 2**i + d})
+near = sorted({2**i + d for i in range(14 if os.environ.get("CHECK_MORE") else 11) for d in range(-64, 72) if 0 < 2**i + d})
 near = near + [20000, 65535, 65536, 65537]
 docs = Corpus(near)
 stream = docs.stream()
@@ -137,7 +137,7 @@ for label, args in (0, []), (1, ["--label-token"]):
     result(chi < 33.4, "%s: %d draws, chi-square %.2f" % (name, total, chi), draws)
     share = [b * draws[b] for b in buckets]
     result(max(share) < 1.2 * min(share), name + ": equal tokens a bucket", share)
-    for other in ["-T", "2"], ["-T", "7"], ["-M", "32M"]:
+    for other in [["-T", "7"]] + ([["-T", "2"], ["-M", "32M"]] if os.environ.get("CHECK_MORE") else []):
         result(run("decompose", *args, *other, stdin=stream) == out, "%s: the same with %s" % (name, " ".join(other)))
     result(run("decompose", *args, "--seed", 1, stdin=stream) != out, name + ": another seed, other cuts")
     alone = docs.records(run("decompose", *args, stdin=docs.stream("--part", "1/3")))[0]

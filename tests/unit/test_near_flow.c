@@ -1,6 +1,6 @@
 /* test_near_flow.c - near duplicates beyond memory, in one process, compared with the
  * definition: with a hand-over after every document, with priorities, with documents of
- * an index, and with memory for all data and for almost none. */
+ * an index, and with memory for all data and for almost none. check-more: whole */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

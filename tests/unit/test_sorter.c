@@ -1,5 +1,5 @@
 /* test_sorter.c - the sorter compared with an oracle that sorts in memory: random and
- * skewed keys, records of 0 to 100 KB, budgets with and without spilling. */
+ * skewed keys, records of 0 to 100 KB, budgets with and without spilling. check-more: whole */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -6,6 +6,7 @@
  * source whose number another set's source has, under another name, gets a number
  * above all known ones, and if one set has masks the others get them, as in streams
  * that are joined. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ struct sets {
     uint64_t next_source;    /* above all numbers in use */
     struct slu_batch first;  /* read at the opening, for the vocabulary */
     bool have_first;
-    uint64_t n_byte;
+    _Atomic uint64_t n_byte;
 };
 
 /* ---- names ---- */

@@ -283,7 +283,10 @@ static int advance(struct slu_sorter *s, struct slu_err *err)
     s->on_disk = false;
     if (s->ahead)
         return turn(s, s->a != &s->half[1], err);
-    int rc = slu_mover_wait_pins(s, NULL, err);
+    /* The mover may still go over empty groups behind the last entry. */
+    int rc = slu_mover_wait(s, &s->task[0], err);
+    if (!rc)
+        rc = slu_mover_wait_pins(s, NULL, err);
     s->a = &s->whole;
     slu_arena_clear(s, s->a);
     while (s->n_level && !rc) {

@@ -89,10 +89,10 @@ static int add_line(struct slu_filelist *l, const char *p, size_t n,
         return rc;
     root = slu_json_root(j);
     if (slu_json_get(root, "file", &v) && slu_json_string(v, &name, &k) &&
-        slu_filelist_name_is_sound(name, k) &&
-        slu_json_get(root, "bytes", &v) && slu_json_u64(v, &d.n_byte) &&
-        slu_json_get(root, "xxh3_64", &v) && slu_json_string(v, &hex, &n_hex) &&
-        n_hex == DIGITS && strspn(hex, "0123456789abcdef") == DIGITS) {
+        slu_filelist_name_is_sound(name, k) && slu_json_get(root, "bytes", &v) &&
+        slu_json_u64(v, &d.n_byte) && slu_json_get(root, "xxh3_64", &v) &&
+        slu_json_string(v, &hex, &n_hex) && n_hex == DIGITS &&
+        strspn(hex, "0123456789abcdef") == DIGITS) {
         d.xxh3 = strtoull(hex, NULL, 16);
         rc = slu_filelist_add(l, name, &d, err);
     } else {

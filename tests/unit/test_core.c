@@ -420,8 +420,9 @@ static void messages_are_one_line(void **state)
 /* The same characters as python/tests/test_forged.py; other scripts stay as they are. */
 static void what_controls_a_terminal(void **state)
 {
-    static const uint32_t bad[] = {0x80,   0x9f,   0x61c,  0x200e, 0x200f, 0x2028, 0x2029,
-                                   0x202a, 0x202e, 0x2066, 0x2069, 0x7f,   0x1b,   1},
+    static const uint32_t bad[] = {0x80,   0x9f,   0x61c,  0x200e, 0x200f,
+                                   0x2028, 0x2029, 0x202a, 0x202e, 0x2066,
+                                   0x2069, 0x7f,   0x1b,   1},
                           good[] = {0xa0,   0x61b,  0x61d,  0x200d, 0x2010, 0x2027,
                                     0x202f, 0x2065, 0x206a, 0x6587, 0x1f642};
     char text[64];
@@ -434,9 +435,10 @@ static void what_controls_a_terminal(void **state)
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_int_equal(slu_unprintable(text, put_utf8(text, good[i]), &ch), 0);
+    /* The last four: U+009B, and three bytes that are not UTF-8. */
     snprintf(text, sizeof text, "%s", "文\u202eé\xc2\x9b\xff\xe6\x96");
     slu_printable(text);
-    assert_string_equal(text, "文?é????"); /* U+009B, and three bytes that are not UTF-8 */
+    assert_string_equal(text, "文?é????");
 }
 
 /* ---- control groups ---- */

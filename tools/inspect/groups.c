@@ -85,8 +85,8 @@ static int print_group(const struct slu_group *g, struct slu_buf *b,
     int rc = inspect_put_name(b, s->name, err);
     if (rc)
         return rc;
-    printf("%19s %12llu %14llu", (const char *)b->data,
-           (ull)s->documents, (ull)s->tokens);
+    printf("%19s %12llu %14llu", (const char *)b->data, (ull)s->documents,
+           (ull)s->tokens);
     if (s->text_tok)
         printf(" %6.3f", (double)s->text_byte / (double)s->text_tok);
     else

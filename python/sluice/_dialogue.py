@@ -272,6 +272,7 @@ class Worker:
             if out.n_char > OUTPUT:
                 out.rest = Block(block.source, number, byte, block.data[byte - block.byte :])
                 break
+            size = len(line)
             if not number and line.startswith(b"\xef\xbb\xbf"):
                 line = line[3:]
             if line.strip():
@@ -293,7 +294,7 @@ class Worker:
                         with suppress(UnicodeDecodeError):
                             reject["text"] = line.decode()
                     out.rejects.append(json.dumps(reject, ensure_ascii=False).encode())
-            byte += len(line) + 1
+            byte += size + 1
         return out
 
 

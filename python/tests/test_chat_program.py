@@ -300,7 +300,7 @@ def test_limits() -> None:
     # All lines of a block give much.
     t = template("{{ 'a' * 999999 }}" + TEMPLATE, "long.jinja")
     for jobs in ("-j1", "-j2"):
-        status, err = limited("-t", t, jobs, stdin=record * 300, mebibyte=400, seconds=30)
+        status, err = limited("-t", t, jobs, stdin=b"\xef\xbb\xbf" + record * 300, mebibyte=400, seconds=30)
         assert status == 0 and "300 dialogues, 300" in err, err
 
 

@@ -118,7 +118,7 @@ same "a document of 9 million tokens: -T 1 and 7" "$(sha b1.tks)" "$(sha b7.tks)
 check "which is sound" inspect --verify b1.tks
 "$PYTHON" -c 'import json
 d=json.load(open("s.json"))' && tokenize -t bytes -M 256M --stats s.json -o b.tks big.jsonl
-check "within -M and 64 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -lt $((320 << 20))
+[ -n "${SAN:-}" ] || check "within -M and 64 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -lt $((320 << 20))
 status "a record that -M does not allow" 1 tokenize -t bytes -M 32M -o y2.tks big.jsonl
 check "is named with its place" grep -q '^tokenize: big.jsonl: byte [0-9]*: the record is larger than .*give more memory with -M' err
 check "and no output is left" test ! -e y2.tks

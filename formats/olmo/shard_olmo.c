@@ -13,7 +13,10 @@
  *                       the curriculum natural; schedule(1) makes it for others
  *
  * Of whole documents, each has one row, and there is no olmo-cache/, because OLMo-core
- * cuts documents by itself (NumpyFSLDataset, NumpyPackedFSLDataset).
+ * cuts documents by itself (NumpyFSLDataset, NumpyPackedFSLDataset). It does not read
+ * the rows of local files: a document ends at EOS, or at EOS before BOS where its
+ * tokenizer has a BOS. Documents that it would join or cut are refused, because it
+ * truncates what it joined, and the rest of the file is lost.
  *
  * OLMo-core's index counts a file's ids in 32 bits and wraps around without an error,
  * so a file has fewer than 2^32 ids.
@@ -26,6 +29,7 @@
 #include "formats/olmo/olmo_cache.h"
 #include "formats/shards/shard.h"
 #include "formats/shards/shard_ids.h"
+#include "kernels/scan.h"
 #include "olmo_rows.h"
 
 enum { IDS, ROWS, MASK, N_FILE = MASK };
@@ -36,6 +40,10 @@ struct olmo {
     struct slu_names *names;
     struct slu_olmo_set set; /* with the tokenizer's facts from the header */
     bool labels;
+    bool documents;
+    bool checked; /* whole documents are as OLMo-core finds them */
+    uint64_t bos; /* with which each then begins; SLU_NO_TOKEN: no token */
+    const struct slu_eos_kernel *kernel;
     char *path; /* owned */
     char note[1100];
 };
@@ -75,6 +83,15 @@ static int olmo_init(void **state, const struct slu_shards_cfg *cfg,
     o->set.prefix = o->path;
     if (!rc && cfg->olmo_tokenizer)
         rc = slu_olmo_tokenizer(&o->set, cfg->olmo_tokenizer, err);
+    o->kernel = slu_eos_kernel(NULL);
+    o->documents = cfg->documents;
+    o->checked = o->documents && !cfg->accept_mismatch;
+    o->bos = o->checked ? h->bos : SLU_NO_TOKEN;
+    if (!rc && o->checked && o->set.eos == SLU_NO_TOKEN)
+        rc = slu_advise(err, SLU_ADVISE_OLMO_EOS,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "format olmo: the stream has no EOS, by which "
+                                 "OLMo-core finds documents"));
     return rc;
 }
 
@@ -141,14 +158,69 @@ static int put_row(const struct olmo *o, const struct slu_shard_seq *q,
                             g->document, err);
 }
 
+static uint32_t id_at(const struct slu_shard_seq *q, unsigned tok_bytes, uint64_t i)
+{
+    return tok_bytes == 2 ? ((const uint16_t *)q->tok)[i]
+                          : ((const uint32_t *)q->tok)[i];
+}
+
+/* Fails unless OLMo-core finds the document as it is: the last id is EOS and no other
+ * is, and the first is BOS if the tokenizer has one. */
+static int check_ends(const struct olmo *o, const struct slu_shard_seq *q,
+                      unsigned tok_bytes, struct slu_err *err)
+{
+    const uint64_t eos = o->set.eos, last = q->n_id - 1;
+    const uint64_t first_id = id_at(q, tok_bytes, 0),
+                   last_id = id_at(q, tok_bytes, last);
+    const char *source = slu_names_source(o->names, q->seg->source);
+    unsigned long long document = q->seg->document;
+
+    if (last_id != eos)
+        return slu_advise(
+            err, SLU_ADVISE_OLMO_EOS,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "format olmo: %s: document %llu: the last id is %llu, not the EOS "
+                     "%llu, by which OLMo-core finds documents",
+                     source, document, (unsigned long long)last_id,
+                     (unsigned long long)eos));
+    if (o->bos != SLU_NO_TOKEN && first_id != o->bos)
+        return slu_advise(
+            err, SLU_ADVISE_OLMO_BOS,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "format olmo: %s: document %llu: the first id is %llu, not the "
+                     "BOS %llu, with which OLMo-core finds documents of a tokenizer "
+                     "that has one",
+                     source, document, (unsigned long long)first_id,
+                     (unsigned long long)o->bos));
+    /* A first BOS that is EOS is none inside, but two ids are two documents then. Files
+     * have fewer than 2^32 ids. */
+    const size_t skip = o->bos == eos && last > 1;
+    size_t seen;
+    uint32_t at = 0;
+    slu_eos_find(o->kernel, (const uint8_t *)q->tok + skip * tok_bytes,
+                 (size_t)q->n_id - skip, tok_bytes, (uint32_t)eos, &at, 1, &seen);
+    return at + skip == last
+               ? SLU_OK
+               : slu_advise(
+                     err, SLU_ADVISE_OLMO_ROWS,
+                     slu_fail(err, SLU_E_MISMATCH,
+                              "format olmo: %s: document %llu: id %llu of %llu is the "
+                              "EOS %llu, at which OLMo-core ends a document; only the "
+                              "last one may be",
+                              source, document, (unsigned long long)(at + skip + 1),
+                              (unsigned long long)q->n_id, (unsigned long long)eos));
+}
+
 static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
                        uint64_t index, const struct slu_shard_seq *q,
                        struct slu_buf *out, struct slu_err *err)
 {
     const struct olmo *o = state;
     uint64_t at = q->at;
-    int rc = slu_shard_ids_put(&out[IDS], q->tok, q->n_id, b->tok_bytes, err);
+    int rc = o->checked ? check_ends(o, q, b->tok_bytes, err) : SLU_OK;
     (void)index;
+    if (!rc)
+        rc = slu_shard_ids_put(&out[IDS], q->tok, q->n_id, b->tok_bytes, err);
     if (!rc && q->mask)
         rc = slu_buf_append(&out[MASK], q->mask, q->n_id, err);
     if (!rc && at + q->n_id > UINT32_MAX)
@@ -234,6 +306,60 @@ static const char *olmo_note(const void *state)
     return *o->note ? o->note : NULL;
 }
 
+/* ---- the card ---- */
+
+/* The configuration with which OLMo-core reads whole documents as they are, and how
+ * each of its data sets takes the rows instead. */
+static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err)
+{
+    const struct olmo *o = state;
+    int rc = SLU_OK;
+
+    if (!o->documents)
+        return SLU_OK;
+    if (o->set.eos != SLU_NO_TOKEN)
+        rc = slu_buf_printf(
+            out, err,
+            "In files on a disk OLMo-core ends a document at EOS, or at EOS before BOS "
+            "if its tokenizer has a BOS;\nit does not read their `.csv.gz`. So give it "
+            "this tokenizer, whatever the model's configuration says:\n\n"
+            "```python\n"
+            "TokenizerConfig(vocab_size=%llu, eos_token_id=%llu, pad_token_id=%llu, "
+            "bos_token_id=",
+            (unsigned long long)o->set.vocab_size, (unsigned long long)o->set.eos,
+            (unsigned long long)o->set.pad);
+    if (!rc && o->set.eos != SLU_NO_TOKEN)
+        rc = o->bos == SLU_NO_TOKEN ? slu_buf_printf(out, err, "None)\n```\n\n")
+                                    : slu_buf_printf(out, err, "%llu)\n```\n\n",
+                                                     (unsigned long long)o->bos);
+    if (!rc && o->checked)
+        rc = slu_buf_printf(
+            out, err, "Each document was checked: it ends with EOS, has no other%s.\n",
+            o->bos == SLU_NO_TOKEN ? "" : ", and begins with BOS");
+    if (!rc && o->checked && o->bos != SLU_NO_TOKEN)
+        rc = slu_buf_printf(out, err,
+                            "`NumpyVSLDatasetConfig` refuses a BOS: there it is "
+                            "`bos_token_id=None`%s.\n",
+                            o->bos == o->set.eos
+                                ? ", and each document's BOS is read as a document"
+                                : "");
+    if (!rc && !o->checked)
+        rc = slu_buf_printf(out, err,
+                            "The documents were not checked (`--accept-mismatch`): "
+                            "without their rows OLMo-core may join or cut them.\n");
+    return rc ? rc
+              : slu_buf_printf(
+                    out, err,
+                    "\n| data set | takes the rows of `.csv.gz` with |\n|---|---|\n"
+                    "| `NumpyPackedFSLDatasetConfig` | `use_array_if_local=False` |\n"
+                    "| `NumpyPaddedFSLDatasetConfig`, "
+                    "`NumpyInterleavedFSLDatasetConfig`, mixtures | "
+                    "`OLMO_DATA_PREP_USE_ARRAY_IF_LOCAL=false` in the environment |\n"
+                    "| `NumpyVSLDatasetConfig`, `NumpyDocumentSource` | nothing: "
+                    "always "
+                    "by EOS |\n\n");
+}
+
 const struct slu_shard_format slu_shard_olmo = {
     .name = "olmo",
     .labels = SLU_LABELS_UNWANTED,
@@ -255,6 +381,7 @@ const struct slu_shard_format slu_shard_olmo = {
     .flush_files = 1 << ROWS,
     .set = olmo_set,
     .set_note = olmo_note,
+    .card = olmo_card,
     .set_folder = folder,
     .owns_in_set = olmo_owns_in_set,
 };

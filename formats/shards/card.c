@@ -265,9 +265,13 @@ static int put_use(const struct slu_card *c, struct slu_buf *out, struct slu_err
     if (!rc)
         rc = slu_card_python(c, out, err);
     if (!rc)
+        rc = slu_buf_printf(out, err, "```\n\n");
+    if (!rc && c->cfg->format->card)
+        rc = c->cfg->format->card(c->state, out, err);
+    if (!rc)
         rc = slu_buf_printf(
             out, err,
-            "```\n\n`segments/` says for every sequence which part of which document "
+            "`segments/` says for every sequence which part of which document "
             "it "
             "has: `inspect --records` joins\nboth, and `inspect --jsonl` gives the "
             "text "

@@ -241,6 +241,9 @@ struct slu_shard_format {
     const char *(*set_note)(const void *state);
     const char *set_folder;
     bool (*owns_in_set)(const char *name);
+    /* May be NULL: appends Markdown to the card, behind the lines of Python: how to
+     * configure the trainer. */
+    int (*card)(const void *state, struct slu_buf *out, struct slu_err *err);
 
     unsigned options; /* bits of enum slu_shard_option that the format accepts;
                          others are refused */
@@ -300,7 +303,9 @@ struct slu_shards_cfg {
     bool by_bucket;           /* the source gives one bucket after the other */
     bool drop_last;           /* drop a short last shard */
     bool replace;             /* replace an existing set of ours, complete or not */
-    bool accept_mismatch;     /* accept the wrong kind of label tokens */
+    bool accept_mismatch;     /* accept sequences that the trainer takes for others:
+                                 the wrong kind of label tokens, documents that the
+                                 format's trainer does not find */
     bool force;               /* write a part, or join a set of parts, again */
     bool parts;     /* for slu_shards_write_part or slu_shards_join, which check the
                        folder; slu_shards_new then does not */

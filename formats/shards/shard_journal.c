@@ -69,6 +69,8 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
         rc = slu_buf_printf(t, err, "%llu %llu\n",
                             (unsigned long long)s->bucket[i].pub.length,
                             (unsigned long long)s->bucket[i].pub.shard_sequences);
+    if (!rc && c->documents && c->accept_mismatch) /* none of them was checked */
+        rc = slu_buf_printf(t, err, "mismatch\n");
     for (size_t i = 0; i < h->n_step && !rc; i++)
         rc = slu_step_put_json(&h->step[i], t, err);
     return rc;

@@ -220,6 +220,14 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_NO_LABEL_TOKEN] = "use 'decompose' without --label-token, or "
                                   "--accept-mismatch to write them as they are",
     [SLU_ADVISE_NO_PATTERN] = "leave --pattern out",
+    [SLU_ADVISE_OLMO_BOS] =
+        "use 'tokenize --bos', or --accept-mismatch and bos_token_id=None in OLMo-core's "
+        "TokenizerConfig",
+    [SLU_ADVISE_OLMO_EOS] =
+        "use 'tokenize' without --no-eos, or --eos-id for files of ids; or use "
+        "--accept-mismatch, and let OLMo-core read the rows of .csv.gz (shuffle(1))",
+    [SLU_ADVISE_OLMO_ROWS] = "use --accept-mismatch, and let OLMo-core read the rows "
+                             "of .csv.gz (shuffle(1))",
     [SLU_ADVISE_OLMO_TOKENIZER] = "give --olmo-tokenizer VOCABULARY,EOS,PAD",
     [SLU_ADVISE_ON_ERROR] = "use --on-error skip to go on without it",
     [SLU_ADVISE_PARAGRAPHS] = "tokenize without --no-vocab, or compare documents",

@@ -110,8 +110,8 @@ static const struct cli_opt options[] = {
     {"replace-set", 0, CLI_FLAG, AT(shards.replace_set), NULL,
      "replace the set of shards in -o DIR, finished or not"},
     {"accept-mismatch", 0, CLI_FLAG, AT(shards.accept_mismatch), NULL,
-     "write sequences with or without label tokens, whatever the format\n"
-     "requires"},
+     "write sequences with or without label tokens, and\n"
+     "documents without EOS or BOS, whatever the format requires"},
     CLI_FLOW_ROWS(AT(flow), "count|mix|cut|scatter|gather|finish"),
     {0},
 };

@@ -54,9 +54,9 @@ static int read_head(struct slu_schedulefile *f, struct slu_err *err)
         return rc;
     if (memcmp(fixed, SLU_SF_MAGIC, 8))
         return slu_fail(err, SLU_E_FORMAT, "not a schedule");
-    if (slu_le32(fixed + 8) != 1)
+    if (slu_le32(fixed + 8) != 1 && slu_le32(fixed + 8) != 2)
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "a schedule of version %u; this program reads version 1",
+                        "a schedule of version %u; this program reads versions 1 and 2",
                         slu_le32(fixed + 8));
     uint64_t n = slu_le32(fixed + 20);
     f->head_byte = slu_le32(fixed + 12);
@@ -198,16 +198,23 @@ static int load(struct slu_schedulefile *f, uint64_t block, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Whether the step is in range, and belongs to the pass of step k. */
+/* Whether the step is in range, and is one of its pass; in version 1, of that of step k.
+ */
 static bool sound_step(const struct slu_steps_info *info,
                        const struct slu_train_step *s, uint64_t k)
 {
     if (s->bucket >= info->n_bucket)
         return false;
     const struct slu_steps_bucket *b = &info->bucket[s->bucket];
-    uint64_t run = b->per_step / b->unit;
-    return s->first % run == 0 && s->first / run < b->runs &&
-           s->cycle / info->cycles == k / info->pass_steps;
+    uint64_t size = b->per_step / b->unit, run = s->first / size,
+             pass = s->cycle / info->cycles;
+    if (s->first % size)
+        return false;
+    if (info->version == 1)
+        return run < b->runs && pass == k / info->pass_steps;
+    return pass < info->epochs &&
+           run >= slu_steps_runs_before(info, s->bucket, pass, 0) &&
+           run < slu_steps_runs_before(info, s->bucket, pass + 1, 0);
 }
 
 int slu_schedulefile_next(struct slu_schedulefile *f, struct slu_train_step *step,

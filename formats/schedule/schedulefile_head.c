@@ -4,6 +4,9 @@
 
 #include "formats/schedule/schedulefile_private.h"
 #include "lib/base/le.h"
+#include "lib/schedule/epoch_order.h"
+
+typedef unsigned __int128 u128;
 
 /* The u64 fields of the fixed part, in order from byte 48. */
 enum {
@@ -11,7 +14,8 @@ enum {
     FIELDS_AT = 48,
     DIGEST_AT = 136,
     CHECKSUM_AT = 152,
-    ROW_FIELDS = 7
+    ROW_FIELDS = 7,
+    BLOCK_AT = 8 * (ROW_FIELDS + SLU_N_DROP) /* in a row */
 };
 
 uint64_t slu_schedulefile_bytes(size_t n_bucket, uint64_t n_steps)
@@ -28,6 +32,7 @@ static void put_row(uint8_t *p, const struct slu_steps_bucket *b)
         slu_put_le64(p + 8 * i, v[i]);
     for (int i = 0; i < SLU_N_DROP; i++)
         slu_put_le64(p + 8 * (ROW_FIELDS + i), b->dropped[i]);
+    slu_put_le64(p + BLOCK_AT, b->block);
 }
 
 int slu_sf_put_header(struct slu_buf *b, const struct slu_steps_info *info,
@@ -41,7 +46,7 @@ int slu_sf_put_header(struct slu_buf *b, const struct slu_steps_info *info,
     memset(p, 0, n);
     b->len += n;
     memcpy(p, SLU_SF_MAGIC, 8);
-    slu_put_le32(p + 8, 1);
+    slu_put_le32(p + 8, info->version);
     slu_put_le32(p + 12, (uint32_t)n);
     slu_put_le32(p + 16, SLU_SF_RECORD);
     slu_put_le32(p + 20, (uint32_t)info->n_bucket);
@@ -91,31 +96,52 @@ static bool get_row(struct slu_steps_bucket *b, const uint8_t *p)
     b->used_steps = v[6];
     for (int i = 0; i < SLU_N_DROP; i++)
         b->dropped[i] = slu_le64(p + 8 * (ROW_FIELDS + i));
-    size_t used = 8 * (ROW_FIELDS + SLU_N_DROP);
-    return zeros(p + used, SLU_SF_BUCKET - used);
+    b->block = slu_le64(p + BLOCK_AT);
+    return zeros(p + BLOCK_AT + 8, SLU_SF_BUCKET - BLOCK_AT - 8);
 }
 
-/* Checks a row's numbers against each other: the sequences used in the first pass and
- * those dropped are all sequences of the bucket. */
-static bool sound_row(const struct slu_steps_info *info,
-                      const struct slu_steps_bucket *b)
+/* Version 1: the sequences used in the first pass and those dropped are all sequences
+ * of the bucket. */
+static bool sound_uses(const struct slu_steps_info *info,
+                       const struct slu_steps_bucket *b, u128 dropped)
 {
-    typedef unsigned __int128 u128;
-    u128 sum = (u128)b->runs * b->per_step;
-    if (!b->length || !b->per_step || !b->unit || b->per_step % b->unit ||
-        b->per_step / b->unit % info->world ||
-        (u128)b->per_step * b->length != info->batch_tokens || sum > b->sequences)
+    u128 used = (u128)b->runs * b->per_step;
+    if (b->block || used > b->sequences || b->used_steps > (u128)b->runs * info->epochs)
         return false;
     if (info->total_steps < info->pass_steps) {
         if (b->used_steps > b->runs)
             return false;
-        sum = (u128)b->used_steps * b->per_step;
+        used = (u128)b->used_steps * b->per_step;
     } else if (b->dropped[SLU_DROP_TOKENS]) {
         return false;
     }
+    return used + dropped == b->sequences;
+}
+
+/* Version 2: a bucket takes part with all sequences or with none, and those that were
+ * not reached are dropped. */
+static bool sound_passes(const struct slu_steps_info *info,
+                         const struct slu_steps_bucket *b, u128 dropped)
+{
+    uint64_t n = b->dropped[SLU_DROP_ODDS] ? 0 : b->sequences;
+    u128 used = (u128)b->used_steps * b->per_step, all = (u128)n * info->epochs;
+    return info->method == SLU_STEPS_GENERIC && b->unit == 1 && b->block &&
+           b->block <= SLU_EPOCH_MAX_BLOCK && all <= UINT64_MAX && used <= all &&
+           b->runs == n / b->per_step &&
+           (used < b->sequences ? used : b->sequences) + dropped == b->sequences;
+}
+
+/* Checks a row's numbers against each other. */
+static bool sound_row(const struct slu_steps_info *info,
+                      const struct slu_steps_bucket *b)
+{
+    u128 dropped = 0;
     for (int i = 0; i < SLU_N_DROP; i++)
-        sum += b->dropped[i];
-    return sum == b->sequences;
+        dropped += b->dropped[i];
+    return b->length && b->per_step && b->unit && b->per_step % b->unit == 0 &&
+           b->per_step / b->unit % info->world == 0 &&
+           (u128)b->per_step * b->length == info->batch_tokens &&
+           (info->version == 1 ? sound_uses : sound_passes)(info, b, dropped);
 }
 
 /* Whether the name is that of a curriculum, or "odds", padded with zeros. */
@@ -137,14 +163,12 @@ static bool sound_name(const char name[16])
 static bool sound(const struct slu_steps_info *info, uint64_t first_step,
                   uint64_t n_steps)
 {
-    typedef unsigned __int128 u128;
-    u128 used = 0, pass = 0;
+    u128 used = 0, pass = 0, all = 0;
     if ((info->method != SLU_STEPS_GENERIC && info->method != SLU_STEPS_OLMO) ||
         !info->cycles || !info->epochs || !info->world || !info->batch_tokens ||
         !sound_name(info->curriculum) || info->epochs > UINT32_MAX ||
         info->cycles > UINT32_MAX || (u128)info->epochs * info->cycles > UINT32_MAX ||
         info->cycles > info->pass_steps || !info->total_steps ||
-        info->total_steps > (u128)info->epochs * info->pass_steps ||
         first_step > info->total_steps || n_steps > info->total_steps - first_step)
         return false;
     for (size_t i = 0; i < info->n_bucket; i++) {
@@ -153,8 +177,10 @@ static bool sound(const struct slu_steps_info *info, uint64_t first_step,
             return false;
         used += b->used_steps;
         pass += b->runs;
+        all += (u128)slu_steps_runs_before(info, i, info->epochs, 0);
     }
-    return used == info->total_steps && pass == info->pass_steps;
+    return used == info->total_steps && pass == info->pass_steps &&
+           info->total_steps <= all && all <= UINT64_MAX;
 }
 
 int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
@@ -174,6 +200,8 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
     uint32_t flags = slu_le32(p + 28), known = SLU_STEPS_NATURAL | SLU_STEPS_BALANCED |
                                                SLU_STEPS_REORDER | SLU_STEPS_BRICKS |
                                                SLU_SF_HAS_CHECKSUM;
+    if (slu_le32(p + 8) == 2)
+        known = SLU_STEPS_NATURAL | SLU_SF_HAS_CHECKSUM;
     uint64_t v[FIELDS];
     for (int i = 0; i < FIELDS; i++)
         v[i] = slu_le64(p + FIELDS_AT + 8 * i);
@@ -183,11 +211,13 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
         (!(flags & SLU_SF_HAS_CHECKSUM) && !zeros(p + CHECKSUM_AT, 16)) ||
         !zeros(p + CHECKSUM_AT + 16, SLU_SF_HASH_AT - CHECKSUM_AT - 16))
         return slu_fail(err, SLU_E_FORMAT,
-                        "the header has a field or flag that version 1 does not have");
+                        "the header has a field or flag that version %u does not have",
+                        slu_le32(p + 8));
     info->bucket = calloc(n, sizeof *info->bucket);
     if (!info->bucket)
         return slu_fail_nomem(err, n * sizeof *info->bucket);
     info->n_bucket = n;
+    info->version = slu_le32(p + 8);
     info->method = slu_le32(p + 24);
     info->flags = flags & ~(uint32_t)SLU_SF_HAS_CHECKSUM;
     info->has_checksum = flags & SLU_SF_HAS_CHECKSUM;

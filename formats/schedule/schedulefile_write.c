@@ -28,9 +28,24 @@ static int put_bool(struct slu_buf *t, const char *key, bool v, struct slu_err *
     return slu_buf_printf(t, err, "\"%s\": %s, ", key, v ? "true" : "false");
 }
 
-static int put_bucket(struct slu_buf *t, const struct slu_steps_bucket *b, bool first,
+/* Pairs of how often sequences are taken, and how many they are. */
+static int put_uses(struct slu_buf *t, struct slu_steps_uses u, struct slu_err *err)
+{
+    const uint64_t pair[][2] = {
+        {0, u.never}, {u.times, u.as_many}, {u.times + 1, u.once_more}};
+    int rc = slu_buf_printf(t, err, ", \"uses\": [");
+    for (int i = 0, n = 0; !rc && i < 3; i++)
+        if (pair[i][1])
+            rc = slu_buf_printf(t, err, "%s[%llu, %llu]", n++ ? ", " : "",
+                                (unsigned long long)pair[i][0],
+                                (unsigned long long)pair[i][1]);
+    return rc ? rc : slu_buf_printf(t, err, "]");
+}
+
+static int put_bucket(struct slu_buf *t, const struct slu_steps_info *info, size_t at,
                       struct slu_err *err)
 {
+    const struct slu_steps_bucket *b = &info->bucket[at];
     const struct {
         const char *key;
         uint64_t v;
@@ -41,7 +56,7 @@ static int put_bucket(struct slu_buf *t, const struct slu_steps_bucket *b, bool 
                {"odds", b->odds},
                {"steps_per_pass", b->runs},
                {"steps", b->used_steps}};
-    int rc = slu_buf_printf(t, err, "%s\n  {", first ? "" : ",");
+    int rc = slu_buf_printf(t, err, "%s\n  {", at ? "," : "");
     for (size_t i = 0; !rc && i < sizeof row / sizeof *row; i++)
         rc = put_u64(t, row[i].key, row[i].v, err);
     if (!rc)
@@ -51,7 +66,13 @@ static int put_bucket(struct slu_buf *t, const struct slu_steps_bucket *b, bool 
             rc = slu_buf_printf(t, err, "%s\"%s\": %llu", n++ ? ", " : "",
                                 slu_steps_drop_name(i),
                                 (unsigned long long)b->dropped[i]);
-    return rc ? rc : slu_buf_printf(t, err, "}}");
+    if (!rc)
+        rc = slu_buf_printf(t, err, "}");
+    if (!rc && info->version == 2)
+        rc = slu_buf_printf(t, err, ", \"block\": %llu", (unsigned long long)b->block);
+    if (!rc)
+        rc = put_uses(t, slu_steps_uses(info, at), err);
+    return rc ? rc : slu_buf_printf(t, err, "}");
 }
 
 int slu_schedulefile_put_json(struct slu_buf *t, const struct slu_steps_info *info,
@@ -93,7 +114,7 @@ int slu_schedulefile_put_json(struct slu_buf *t, const struct slu_steps_info *in
     if (!rc)
         rc = slu_buf_printf(t, err, "\"buckets\": [");
     for (size_t i = 0; i < info->n_bucket && !rc; i++)
-        rc = put_bucket(t, &info->bucket[i], i == 0, err);
+        rc = put_bucket(t, info, i, err);
     return rc ? rc : slu_buf_printf(t, err, "]");
 }
 
@@ -116,7 +137,8 @@ int slu_schedulefile_create(struct slu_schedulefile_writer **out, const char *pa
                                  "a schedule is binary, and the output is a terminal"));
     if (!rc && json) {
         rc =
-            slu_buf_printf(&w->block, err, "{\"kind\": \"schedule\", \"version\": 1, ");
+            slu_buf_printf(&w->block, err, "{\"kind\": \"schedule\", \"version\": %u, ",
+                           info->version);
         if (!rc)
             rc = slu_schedulefile_put_json(&w->block, info, first_step, w->left, err);
         if (!rc)

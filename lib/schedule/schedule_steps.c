@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/schedule/epoch_order.h"
 #include "lib/schedule/schedule_private.h"
 
 #define MAX_STEPS_PASS (UINT64_C(1) << 40)
@@ -16,41 +17,13 @@ struct slu_steps {
     /* GENERIC: of the current cycle */
     uint64_t t;     /* steps already drawn */
     uint64_t *left; /* by bucket: runs left */
-    uint64_t *pos;  /* by bucket: the next run, in the order of the pass */
+    uint64_t *pos;  /* by bucket: the next run, counted from the first pass */
     uint64_t total; /* sum of the live odds */
     /* OLMO */
     uint32_t *order; /* of epoch order_epoch; pass_steps elements */
     bool have_order;
     uint64_t order_epoch, faults;
 };
-
-const char *slu_steps_drop_name(enum slu_steps_drop d)
-{
-    static const char *const name[] = {"remainder", "odds", "cycles", "balance",
-                                       "tokens"};
-    return name[d];
-}
-
-void slu_steps_info_release(struct slu_steps_info *info)
-{
-    free(info->bucket);
-    info->bucket = NULL;
-    info->n_bucket = 0;
-}
-
-/* Returns the runs of cycles 0 … cycle - 1 of a bucket. */
-static uint64_t runs_before(const struct slu_steps_info *info, size_t b, uint64_t cycle)
-{
-    return (uint64_t)((u128)info->bucket[b].runs * cycle / info->cycles);
-}
-
-uint64_t slu_steps_before_cycle(const struct slu_steps_info *info, uint64_t cycle)
-{
-    uint64_t n = 0;
-    for (size_t b = 0; b < info->n_bucket; b++)
-        n += runs_before(info, b, cycle);
-    return n;
-}
 
 /* ---- a new schedule ---- */
 
@@ -196,9 +169,18 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
             err, SLU_E_USAGE,
             "%llu tokens to train on are less than a step, which takes %llu",
             (unsigned long long)info->tokens, (unsigned long long)info->batch_tokens);
-    if (!info->epochs)
+    u128 all = 0;
+    if (!info->epochs) {
         info->epochs = info->tokens ? (wanted - 1) / info->pass_steps + 1 : 1;
-    u128 all = (u128)info->epochs * info->pass_steps;
+        if (info->tokens && wanted >> 62 == 0) /* more are refused below */
+            info->epochs = slu_pass_of(info, wanted - 1) + 1;
+    }
+    if (info->epochs == 1)
+        info->version = 1;
+    for (size_t i = 0; i < info->n_bucket && info->version == 2; i++)
+        info->bucket[i].block = slu_epoch_block(info->bucket[i].length);
+    for (size_t i = 0; i < info->n_bucket; i++)
+        all += slu_passes_runs(info, &info->bucket[i], info->epochs);
     if ((u128)info->epochs * info->cycles > UINT32_MAX)
         return slu_fail(err, SLU_E_USAGE,
                         "epochs x cycles are more than 2^32 - 1; take fewer");
@@ -211,13 +193,13 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Returns the last cycle that begins at or before step `in_pass` of a pass. */
-static uint64_t cycle_of(const struct slu_steps_info *info, uint64_t in_pass)
+/* Returns the last cycle of a pass that begins at or before step k. */
+static uint64_t cycle_of(const struct slu_steps_info *info, uint64_t pass, uint64_t k)
 {
     uint64_t low = 0, high = info->cycles;
     while (high - low > 1) {
         uint64_t mid = low + (high - low) / 2;
-        if (slu_steps_before_cycle(info, mid) <= in_pass)
+        if (slu_steps_before_cycle(info, pass, mid) <= k)
             low = mid;
         else
             high = mid;
@@ -225,20 +207,28 @@ static uint64_t cycle_of(const struct slu_steps_info *info, uint64_t in_pass)
     return low;
 }
 
+/* Version 2: sequences that no pass takes. */
+static void count_never(const struct slu_steps_info *info, struct slu_steps_bucket *b)
+{
+    uint64_t taken = b->used_steps * b->per_step;
+    if (b->dropped[SLU_DROP_ODDS])
+        return;
+    bool any = slu_passes_runs(info, b, info->epochs) != 0;
+    b->dropped[SLU_DROP_REMAINDER] = any ? 0 : b->sequences;
+    b->dropped[SLU_DROP_TOKENS] =
+        any && taken < b->sequences ? b->sequences - taken : 0;
+}
+
 /* Computes used_steps, and the sequences that the first pass does not reach. */
 static int count_used(struct slu_steps *p, struct slu_err *err)
 {
     struct slu_steps_info *info = &p->info;
-    uint64_t whole = info->total_steps / info->pass_steps,
-             begin = whole * info->pass_steps, at = begin;
+    uint64_t pass = slu_pass_of(info, info->total_steps), cycle = 0;
+    if (info->method == SLU_STEPS_GENERIC) /* counting whole cycles needs no draws */
+        cycle = cycle_of(info, pass, info->total_steps);
     for (size_t i = 0; i < info->n_bucket; i++)
-        info->bucket[i].used_steps = whole * info->bucket[i].runs;
-    if (info->method == SLU_STEPS_GENERIC) { /* counting whole cycles needs no draws */
-        uint64_t cycle = cycle_of(info, info->total_steps - begin);
-        for (size_t i = 0; i < info->n_bucket; i++)
-            info->bucket[i].used_steps += runs_before(info, i, cycle);
-        at += slu_steps_before_cycle(info, cycle);
-    }
+        info->bucket[i].used_steps = slu_steps_runs_before(info, i, pass, cycle);
+    uint64_t at = slu_steps_before_cycle(info, pass, cycle);
     int rc = SLU_OK;
     if (at < info->total_steps)
         rc = slu_steps_seek(p, at, err);
@@ -250,9 +240,12 @@ static int count_used(struct slu_steps *p, struct slu_err *err)
             info->bucket[step[i].bucket].used_steps++;
         at += n;
     }
-    for (size_t i = 0; i < info->n_bucket && !whole; i++) {
+    for (size_t i = 0; i < info->n_bucket; i++) {
         struct slu_steps_bucket *b = &info->bucket[i];
-        b->dropped[SLU_DROP_TOKENS] = (b->runs - b->used_steps) * b->per_step;
+        if (info->version == 2)
+            count_never(info, b);
+        else if (!pass)
+            b->dropped[SLU_DROP_TOKENS] = (b->runs - b->used_steps) * b->per_step;
     }
     return rc;
 }
@@ -261,6 +254,10 @@ static int fill_info(struct slu_steps_info *info, const struct slu_bucket_counts
                      const struct slu_steps_cfg *cfg, struct slu_err *err)
 {
     bool natural = strcmp(cfg->curriculum, "natural") == 0;
+    info->version = 1;
+    if (cfg->method == SLU_STEPS_GENERIC && !cfg->fixed && !cfg->reorder &&
+        !cfg->bricks)
+        info->version = 2;
     info->method = cfg->method;
     info->flags =
         (natural ? SLU_STEPS_NATURAL : 0u) | (cfg->balanced ? SLU_STEPS_BALANCED : 0u) |
@@ -402,8 +399,8 @@ static void begin_cycle(struct slu_steps *p)
     p->t = 0;
     p->total = 0;
     for (size_t b = 0; b < info->n_bucket; b++) {
-        p->pos[b] = runs_before(info, b, p->cycle);
-        p->left[b] = runs_before(info, b, p->cycle + 1) - p->pos[b];
+        p->pos[b] = slu_steps_runs_before(info, b, p->epoch, p->cycle);
+        p->left[b] = slu_steps_runs_before(info, b, p->epoch, p->cycle + 1) - p->pos[b];
         if (info->flags & SLU_STEPS_NATURAL)
             p->total += p->left[b];
         else if (p->left[b])
@@ -445,6 +442,8 @@ static void generic_step(struct slu_steps *p, struct slu_train_step *out)
     size_t b = draw_bucket(p);
     const struct slu_steps_bucket *k = &info->bucket[b];
     uint64_t run = p->pos[b]++;
+    if (info->version == 1)
+        run -= p->epoch * k->runs;
     if (info->flags & SLU_STEPS_REORDER && p->epoch)
         run = reordered(info, p->epoch, b, run);
     out->bucket = (uint32_t)b;
@@ -492,12 +491,11 @@ int slu_steps_seek(struct slu_steps *p, uint64_t k, struct slu_err *err)
     p->at = k;
     if (info->method == SLU_STEPS_OLMO)
         return SLU_OK;
-    uint64_t in_pass = k % info->pass_steps;
-    p->epoch = k / info->pass_steps;
-    p->cycle = cycle_of(info, in_pass);
+    p->epoch = slu_pass_of(info, k);
+    p->cycle = cycle_of(info, p->epoch, k);
     begin_cycle(p);
     struct slu_train_step skipped;
-    for (uint64_t at = slu_steps_before_cycle(info, p->cycle); at < in_pass; at++)
+    for (uint64_t at = slu_steps_before_cycle(info, p->epoch, p->cycle); at < k; at++)
         generic_step(p, &skipped);
     return SLU_OK;
 }

@@ -2,11 +2,18 @@
  *
  * All steps have the same number of tokens: a step takes batch_tokens / length
  * sequences of one bucket, a multiple of the world (ranks). A bucket's sequences are
- * taken in *runs* of that many: run r is sequences [r x per_step, (r + 1) x per_step)
- * in the order of the bucket's shards. Sequences after the last whole run are never
- * taken and are counted under a reason. `shuffle` has already put the sequences into
- * random order, so consecutive ones are a random draw without replacement. Rank k of W
- * takes the k-th of W equal parts of a run.
+ * taken in *runs* of that many: run r is places [r x per_step, (r + 1) x per_step).
+ * Rank k of W takes the k-th of W equal parts of a run. There are two versions:
+ *
+ * 1: places are those of the bucket's shards, in each pass (epoch). So runs have the
+ *    same members in all passes, and sequences after the last whole run are never taken
+ *    and are counted under a reason. For one pass, OLMO, and `fixed`. `shuffle` has
+ *    already put the sequences into random order, so consecutive ones are a random draw
+ *    without replacement.
+ * 2: places are those of all passes, one after another, each in its own order
+ *    (lib/schedule/epoch_order.h). Pass e of a bucket of N sequences has the runs
+ *    [floor(e N / per_step), floor((e + 1) N / per_step)), so the remainder of a pass
+ *    begins the next one, and only that of the last pass is left out.
  *
  * GENERIC is Algorithm 1 of arXiv 2405.13226. A pass (epoch) has c cycles. Cycle j of a
  * bucket with R runs has the runs [floor(j R / c), floor((j + 1) R / c)): the
@@ -70,7 +77,8 @@ struct slu_steps_cfg {
     uint64_t batch_tokens; /* per step */
     uint64_t world;        /* ranks; >= 1 */
     bool balanced;         /* OLMO: equally many runs of each bucket */
-    bool reorder; /* GENERIC: later epochs take a bucket's runs in another order */
+    bool fixed;            /* GENERIC: all epochs have the same runs (version 1) */
+    bool reorder; /* GENERIC, fixed: later epochs take the runs in another order */
     bool bricks;  /* `first` counts bricks, of the longest bucket's length */
     uint64_t memory_byte; /* OLMO: limit for the order; 0: unlimited */
 };
@@ -81,18 +89,21 @@ struct slu_steps_bucket {
     uint64_t per_step;            /* sequences per step, over all ranks */
     uint64_t unit;                /* sequences per unit of `first` */
     uint64_t odds;                /* GENERIC, natural: 1 */
-    uint64_t runs;                /* per pass */
+    uint64_t runs;                /* per pass; version 2: in the first */
     uint64_t used_steps;          /* in the whole schedule */
-    uint64_t dropped[SLU_N_DROP]; /* first pass's + dropped = sequences */
+    uint64_t dropped[SLU_N_DROP]; /* sequences never taken */
+    uint64_t block;               /* version 2: sequences that are permuted together */
 };
 
 /* A schedule without its steps. */
 struct slu_steps_info {
+    unsigned version;
     enum slu_steps_method method;
     unsigned flags;
     char curriculum[16]; /* its name, or "odds"; NUL-terminated */
     uint64_t seed, cycles, epochs, tokens, batch_tokens, world;
-    uint64_t pass_steps, total_steps;
+    uint64_t pass_steps; /* version 2: of the first pass; later ones can have more */
+    uint64_t total_steps;
     struct slu_u128 shards_digest; /* slu_bucket_counts_digest */
     bool has_checksum;
     struct slu_u128 checksum; /* of the shard set's tokens (DESIGN.md, Conservation) */
@@ -100,11 +111,27 @@ struct slu_steps_info {
     size_t n_bucket;
 };
 void slu_steps_info_release(struct slu_steps_info *info);
-/* Returns the steps of cycles 0 … cycle - 1 of a pass. */
-uint64_t slu_steps_before_cycle(const struct slu_steps_info *info, uint64_t cycle);
+/* Returns the runs of bucket b before cycle `cycle` of pass `pass`, in all passes. */
+uint64_t slu_steps_runs_before(const struct slu_steps_info *info, size_t b,
+                               uint64_t pass, uint64_t cycle);
+/* Returns the steps before cycle `cycle` of pass `pass`, in all passes. */
+uint64_t slu_steps_before_cycle(const struct slu_steps_info *info, uint64_t pass,
+                                uint64_t cycle);
+
+/* How often the whole schedule takes a bucket's sequences. */
+struct slu_steps_uses {
+    uint64_t times;     /* >= 1 */
+    uint64_t as_many;   /* sequences that are taken `times` times */
+    uint64_t once_more; /* that are taken times + 1 times */
+    uint64_t never;
+};
+struct slu_steps_uses slu_steps_uses(const struct slu_steps_info *info, size_t b);
+/* Returns the sequence at a place of bucket b, counted as `first` of a step is. */
+uint64_t slu_steps_sequence(const struct slu_steps_info *info, size_t b,
+                            uint64_t place);
 
 struct slu_train_step {
-    uint64_t first;  /* first sequence, in the bucket's units */
+    uint64_t first;  /* first place, in the bucket's units */
     uint32_t cycle;  /* since the start of the training: epoch x cycles + cycle */
     uint32_t bucket; /* index */
 };

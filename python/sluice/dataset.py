@@ -29,7 +29,7 @@ from ._base import (
     unpickle,
 )  # fmt: skip
 from .shards import FORMATS, Rows, Shards
-from .stream import MAGIC, Segments, StreamFile, joined, places, starts
+from .stream import MAGIC, Segments, StreamFile, groups, joined, places, starts
 
 _T = TypeVar("_T")
 
@@ -171,6 +171,9 @@ class ShardBucket(Bucket):
         k = bisect(self._first, i) - 1
         return (self._open.get(k) or self._owner._open_shard(self, k)).row(i - self._first[k])
 
+    def _rows(self, k: int) -> Rows:
+        return self._open.get(k) or self._owner._open_shard(self, k)
+
     def block(self, a: int, b: int) -> Array:
         """Ids of sequences a to b as rows: not copied where one shard has them side by side."""
         if not self.n_ids:
@@ -181,9 +184,25 @@ class ShardBucket(Bucket):
         while a < b:
             k = bisect(self._first, a) - 1
             first, end = self._first[k], min(b, self._first[k + 1])
-            parts.append((self._open.get(k) or self._owner._open_shard(self, k)).block(a - first, end - first))
+            parts.append(self._rows(k).block(a - first, end - first))
             a = end
         return joined(parts or [np.zeros((0, self.n_ids), self._owner.dtype)])
+
+    def take(self, numbers: range | Array) -> Array:
+        """Ids of sequences in any order, as rows; of a range as block() gives them."""
+        if isinstance(numbers, range):
+            return self.block(numbers.start, numbers.stop)
+        parts = [(here, self._rows(k).take(numbers[here] - self._first[k])) for k, here in groups(self._first, numbers)]
+        if len(parts) == 1:
+            return parts[0][1]
+        out = np.empty((len(numbers), self.n_ids), self._owner.dtype)
+        for here, rows in parts:
+            out[here] = rows
+        return out
+
+    def documents(self, numbers: range | Array) -> tuple[Array, Array, Array | None]:
+        """See StreamFile.documents."""
+        return self._owner._stream(self.name).documents(numbers)
 
 
 class Set:

@@ -87,8 +87,8 @@ class Batches:
     def __getitem__(self, k: int) -> dict[str, Any]:
         step = self.schedule[k]
         n = step.n // self.world
-        first = step.first + self.rank * n
-        batch = _tensors(self.data[step.length], first, first + n, self.data.label_tokens, self.data.masks)
+        numbers = self.schedule.numbers(step, self.rank * n, self.rank * n + n)
+        batch = _tensors(self.data[step.length], numbers, self.data.label_tokens)
         for name, array in batch.items():
             if self.layout == "varlen":
                 array = array.reshape(-1)
@@ -103,23 +103,24 @@ class Batches:
         )
 
 
-def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool, masks: bool) -> dict[str, Any]:
-    """Inputs, labels, positions and boundaries of sequences a to b."""
-    ids, s = bucket.block(a, b), bucket.segments(a, b)
-    n, width = b - a, bucket.n_ids - label_tokens
-    labels: Array = np.full((n, width), IGNORED, np.int64)
-    labels[:, : bucket.n_ids - 1] = ids[:, 1:]
-    length, at = s.length, starts(s.length)
-    if not np.array_equal(at[starts(s.counts)], np.arange(n + 1) * bucket.n_ids):
-        raise damaged(s.stream.path, f"a sequence's segments do not have its {bucket.n_ids} ids")
+def _tensors(bucket: ShardBucket, numbers: range | Array, label_tokens: bool) -> dict[str, Any]:
+    """Inputs, labels, positions and boundaries of sequences."""
+    ids, (counts, length, trained) = bucket.take(numbers), bucket.documents(numbers)
+    n, width = len(numbers), bucket.n_ids - label_tokens
+    labels: Array = np.empty((n, width), np.int64)
+    labels[:, : bucket.n_ids - 1], labels[:, bucket.n_ids - 1 :] = ids[:, 1:], IGNORED
+    at = starts(length)
+    if not np.array_equal(at[starts(counts)], np.arange(n + 1) * bucket.n_ids):
+        where = bucket._owner._stream(bucket.name).path
+        raise damaged(where, f"a sequence's segments do not have its {bucket.n_ids} ids")
     row, begin = np.divmod(at[:-1], bucket.n_ids)
     inner = begin > 0  # no label leads from one document to the next
     labels[row[inner], begin[inner] - 1] = IGNORED
-    if masks or s.padding.any():
-        labels[:, : bucket.n_ids - 1][~bucket.trained(a, b).reshape(n, -1)[:, 1:]] = IGNORED
+    if trained is not None:
+        labels[:, : bucket.n_ids - 1][~trained.reshape(n, -1)[:, 1:]] = IGNORED
     if label_tokens:  # the last id is a label alone
         length = length.copy()
-        length[np.cumsum(s.counts) - 1] -= 1
+        length[np.cumsum(counts) - 1] -= 1
         length = length[length > 0]
         at = starts(length)
     return {

@@ -11,6 +11,7 @@ import os
 import struct
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 from shutil import which
 from subprocess import run
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,15 +19,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._base import Array, SluiceError, check_hash, map_file, printable, unpickle
+from ._order import EpochOrder
+from .stream import joined
 
 if TYPE_CHECKING:
     from .dataset import Set
 
 _MAGIC, _END = b"\xf5SLSCHD\n", b"SLSCHEND"
 _BLOCK = 65536
-_HEAD = struct.Struct("<8s6I56x6Q16x2Q80xQ")  # without curriculum, seed and the like
+_HEAD = struct.Struct("<8s6I16x3Q16x6Q16x2Q80xQ")  # without curriculum and the like
 _RECORD = np.dtype([("first", "<u8"), ("cycle", "<u4"), ("bucket", "<u4")])
-_KNOWN_FLAGS, _HAS_CHECKSUM = 0x1000F, 1 << 16
+_KNOWN_FLAGS, _HAS_CHECKSUM = {1: 0x1000F, 2: 0x10001}, 1 << 16
+_MOST_BLOCK = 1 << 20
 _MAKE = "make it: schedule --trainer generic --batch-tokens N -o FILE SHARDS"
 _UNUSED = {  # why, by the places of the row's counts of what is dropped
     8: "its odds are 0", 10: "another bucket has no step", 9: "it has less than one step for each cycle",
@@ -35,7 +39,7 @@ _UNUSED = {  # why, by the places of the row's counts of what is dropped
 
 
 class Step(NamedTuple):
-    """What all ranks together take in a step: n sequences of a bucket, from `first` on."""
+    """What all ranks together take in a step: n sequences of a bucket, from place `first` on; see Schedule.numbers."""
 
     step: int
     length: int
@@ -51,6 +55,8 @@ class _Row(NamedTuple):
     per_step: int
     unit: int
     unused: str  # why, where it is not used
+    left: int  # sequences that each epoch leaves out, or in version 2 the last
+    block: int
 
 
 class Schedule:
@@ -66,12 +72,13 @@ class Schedule:
         magic_is = len(m) >= _HEAD.size and m[:8].tobytes() == _MAGIC
         check(magic_is, "is not a schedule that `schedule --trainer generic|olmo -o FILE` wrote")
         _, version, header, record, n_bucket, _, flags, *v, low, high, own_hash = _HEAD.unpack_from(m.data)
-        shape = (version, record, header) == (1, 16, 256 + 128 * n_bucket)
-        check(shape and not flags & ~_KNOWN_FLAGS, "a schedule of another version")
+        shape = version in _KNOWN_FLAGS and (record, header) == (16, 256 + 128 * n_bucket)
+        check(shape and not flags & ~_KNOWN_FLAGS[version], "a schedule of another version")
         self.first_step: int
-        self._pass_steps, _, self.first_step, n_steps, block = v[1:]
+        self._seed, self._cycles, self._epochs, _, self._pass_steps, _, self.first_step, n_steps, block = v
+        self._version = version
         end, n_hash = header + 16 * n_steps, 8 * -(-n_steps // _BLOCK)
-        possible = block == _BLOCK and (self._pass_steps or not n_steps) and self.first_step < 1 << 62
+        possible = block == _BLOCK and (self._pass_steps and self._cycles or not n_steps) and self.first_step < 1 << 62
         whole = possible and len(m) == end + n_hash + 16 and m[-8:].tobytes() == _END
         check(whole, "is truncated, or not as long as its header says")
         self._hash = f"{own_hash:016x}"
@@ -81,15 +88,27 @@ class Schedule:
         check_hash(table, f"{int(m[-16:-8].view('<u8')[0]):016x}", f"{where}: table")
         self.where, self._bytes, self._records = where, m, m[header:end].view(_RECORD)
         self._blocks, self._checked = table.view("<u8"), set[int]()
-        self._rows = []
-        for i in range(n_bucket):
-            row = struct.unpack_from("<12Q", m.data, 256 + 128 * i)
-            unused = "" if row[6] else next((why for k, why in _UNUSED.items() if row[k]), "no step takes it")
-            self._rows.append(_Row(row[0], row[1], row[2], row[3], unused))
+        self._rows = [self._row(struct.unpack_from("<13Q", m.data, 256 + 128 * i)) for i in range(n_bucket)]
+        check(version == 1 or all(0 < r.block <= _MOST_BLOCK for r in self._rows), "its blocks are not possible")
+        self._number = {r.length: i for i, r in enumerate(self._rows)}
+        self._order = lru_cache(16)(self._of_epoch)
         self.checksum = f"{high << 64 | low:032x}" if flags & _HAS_CHECKSUM else None  #: of the set's contents
         # Steps are the same for any number of ranks (offset 88) and wherever the file begins.
         head[88:96], head[112:128] = bytes(8), bytes(16)
         self.identity = hashlib.sha256(head).hexdigest()[:32]  #: the same for the same steps
+
+    def _row(self, row: tuple[int, ...]) -> _Row:
+        """Of a bucket's fields in the file."""
+        unused = "" if row[6] else next((why for k, why in _UNUSED.items() if row[k]), "no step takes it")
+        left = 0 if unused else row[7] + row[9] + row[10]
+        if self._version == 2 and not unused:  # without a step that --tokens cuts off
+            left = self._epochs * row[1] - row[6] * row[2]
+            left = left if left < row[2] else 0
+        return _Row(row[0], row[1], row[2], row[3], unused, left, row[12])
+
+    def _of_epoch(self, bucket: int, epoch: int) -> EpochOrder:
+        row = self._rows[bucket]
+        return EpochOrder(self._seed, epoch, bucket, row.sequences, row.block)
 
     @classmethod
     def read(cls, path: str, data: Set | None = None) -> Schedule:
@@ -130,14 +149,19 @@ class Schedule:
                 f"{ {n: r.sequences for n, r in mine.items()} } and {there}, checksums {self.checksum} and "
                 f"{data.checksum}); make it again: schedule … {data.path}"
             )
-        left = []
+        left, short = [], []
         for length, n in there.items():
             why = mine[length].unused if length in mine else "the schedule was made without it"
+            if not why and mine[length].left:
+                short.append(f"{mine[length].left} of {data[length].name} ({n})")
             if why:
                 left.append(f"{data[length].name} ({n} sequences; {why})")
-        if left:
-            unused = f"{self.where}: no step takes a sequence of {', '.join(left)}"
-            warnings.warn(printable(unused), stacklevel=1)
+        said = [f"no step takes a sequence of {', '.join(left)}"] if left else []
+        if short:
+            which = "the last" if self._version == 2 else "each" if self._epochs > 1 else "the"
+            said.append(f"{which} epoch leaves out sequences ({', '.join(short)}), and smaller steps leave out fewer")
+        if said:
+            warnings.warn(printable(f"{self.where}: {'; '.join(said)}"), stacklevel=1)
 
     def __reduce__(self) -> Any:
         if not os.path.isabs(self.where):  # drawn
@@ -160,10 +184,26 @@ class Schedule:
             check_hash(block.view(np.uint8), f"{self._blocks[j]:016x}", f"{self.where}: block {j}")
             self._checked.add(j)
         first, cycle, bucket = self._records[i].item()
-        row = self._rows[bucket] if bucket < len(self._rows) else _Row(0, 0, 0, 0, "")
-        if not 0 < first * row.unit + row.per_step <= row.sequences:
+        row = self._rows[bucket] if bucket < len(self._rows) else _Row(0, 0, 0, 0, "", 0, 0)
+        places = row.sequences * (self._epochs if self._version == 2 else 1)
+        if not 0 < first * row.unit + row.per_step <= places:
             raise SluiceError(f"{self.where}: step {k} is not one of its buckets' sequences; run schedule again")
-        return Step(k, row.length, first * row.unit, row.per_step, cycle, k // self._pass_steps)
+        return Step(k, row.length, first * row.unit, row.per_step, cycle, cycle // self._cycles)
+
+    def numbers(self, step: Step, a: int, b: int) -> range | Array:
+        """The numbers of the a-th to b-th sequence of a step: a range where they follow one another."""
+        first, end = step.first + a, step.first + b
+        bucket = self._number[step.length]
+        n = self._rows[bucket].sequences
+        if end <= n:
+            return range(first, end)
+        parts = []
+        while first < end:
+            epoch, place = divmod(first, n)
+            last = min(n, place + end - first)
+            parts.append(self._order(bucket, epoch).numbers(place, last) if epoch else np.arange(place, last))
+            first += last - place
+        return joined(parts)
 
     def check_world(self, world: int) -> None:
         """Refuse a number of ranks by which some step's sequences cannot be divided."""

@@ -47,6 +47,10 @@ class Rows:
         """Sequences a to b as an array of two dimensions; a view where they lie side by side."""
         return self._array[a:b] if self._at is None else self._array[self._at[a:b]]
 
+    def take(self, numbers: Array) -> Array:
+        """Sequences by their numbers, copied."""
+        return self._array.take(numbers if self._at is None else self._at[numbers], axis=0)
+
 
 class Documents(Rows):
     """A shard of whole documents: document i has the ids of bytes begin[i] to begin[i] + size[i]."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from bisect import bisect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,10 +36,32 @@ def starts(n: Array) -> Array:
     return out
 
 
+_upto = lru_cache(4)(np.arange)  # batches of one size need the same again and again
+
+
 def places(at: Array, n: Array) -> Array:
     """The place that each part has in its whole, of wholes that begin at `at` and are so long."""
-    out: Array = np.arange(at[-1]) - np.repeat(at[:-1], n)
+    out: Array = np.repeat(at[:-1], n)
+    np.subtract(_upto(int(at[-1])), out, out=out)
     return out
+
+
+def spread(begin: Array, n: Array) -> Array:
+    """The numbers begin to begin + n of each part, one part behind another."""
+    at = starts(n)
+    out: Array = np.arange(at[-1]) + np.repeat(begin - at[:-1], n)
+    return out
+
+
+def groups(first: list[int], numbers: Array) -> Iterator[tuple[int, Any]]:
+    """Of parts that begin at the numbers `first`: each that has some of `numbers`, and where these are."""
+    k = bisect(first, int(numbers.min())) - 1
+    if k + 1 == len(first) or numbers.max() < first[k + 1]:
+        yield k, slice(None)
+        return
+    part = np.searchsorted(first, numbers, "right") - 1
+    for k in np.unique(part).tolist():
+        yield k, np.flatnonzero(part == k)
 
 
 def joined(parts: list[Array]) -> Array:
@@ -156,7 +180,7 @@ class StreamFile:
         self._others: list[_Frame] = []
         self._walk()
         self.header = self.headers[0]
-        self._first = np.array([f.first for f in self._frames], np.int64)
+        self._first = [f.first for f in self._frames]
 
     def __len__(self) -> int:
         return self._n_seq
@@ -302,7 +326,7 @@ class StreamFile:
         if not 0 <= a <= b <= self._n_seq:
             raise WrongNumber(f"sequences {a} to {b} of {self._n_seq}")
         out: list[tuple[_Frame, _Columns, int, int]] = []
-        k = int(np.searchsorted(self._first, a, "right")) - 1
+        k = bisect(self._first, a) - 1
         while a < b and k < len(self._frames):
             f, c = self._frames[k], self._columns(k)
             lo = a - f.first + f.continues if not out else 0
@@ -358,6 +382,42 @@ class StreamFile:
                 bits = np.unpackbits(c.mask[first // 8 : -(-last // 8)], bitorder="little")
                 parts.append(bits[first % 8 :][: last - first].view(bool))
         return joined(parts or [np.zeros(0, bool)])
+
+    @reads
+    def documents(self, numbers: range | Array) -> tuple[Array, Array, Array | None]:
+        """Of sequences in any order: how many segments each has, the segments' lengths, and whether each token is
+        trained on (None: all are)."""
+        if isinstance(numbers, range):
+            a, b = numbers.start, numbers.stop
+            s = self.segments(a, b)
+            return s.counts, s.length, self.trained(a, b) if self.header.masks or s.padding.any() else None
+        parts: list[tuple[Any, Array, _Columns]] = []
+        counts = np.empty(len(numbers), np.int64)
+        for k, here in groups(self._first, numbers):
+            f, c = self._frames[k], self._columns(k)
+            at = numbers[here] - (f.first - f.continues)
+            if f.flags & _SEQ_CONTINUES and at.max() == c.n_seq - 1:  # one goes on in the next frame
+                each = [self.documents(range(i, i + 1)) for i in numbers.tolist()]
+                every = [np.ones(int(n.sum()), bool) if t is None else t for _, n, t in each]
+                return joined([n for n, _, _ in each]), joined([n for _, n, _ in each]), joined(every)
+            first = c.seg_at[at]
+            counts[here] = c.seg_at[at + 1] - first
+            parts.append((here, first, c))
+        begin = starts(counts)
+        length, padding = np.empty(begin[-1], np.int64), np.zeros(begin[-1], bool)
+        for here, first, c in parts:
+            of = spread(first, counts[here])
+            to = here if isinstance(here, slice) else spread(begin[:-1][here], counts[here])
+            length[to], padding[to] = c.rows["length"][of], c.rows["source"][of] == PADDING
+        if not self.header.masks and not padding.any():
+            return counts, length, None
+        trained, begin = np.repeat(~padding, length), starts(length)[begin]
+        for here, first, c in parts:
+            if c.mask is not None:
+                n = np.diff(begin)[here]
+                of = spread(c.tok_at[first], n)
+                trained[spread(begin[:-1][here], n)] = c.mask[of >> 3] >> (of & 7).astype(np.uint8) & 1
+        return counts, length, trained
 
     @reads
     def ids(self, i: int) -> Array:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import common
+import numpy as np
 from common import FORMATS, needs, path, refused, run, shards
 
 import sluice
@@ -70,7 +71,8 @@ def everything(where: str, index: str) -> None:
         b.trained(0, n)
         if getattr(b, "n_ids", None):
             b.block(0, n)
-            loader._tensors(b, 0, n, data.label_tokens, data.masks)
+            loader._tensors(b, range(n), data.label_tokens)
+            loader._tensors(b, np.arange(n)[::-1], data.label_tokens)
 
 
 def test_table() -> None:

@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 import shutil
+import tarfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -36,6 +37,13 @@ def schedule(name: str, n: int = 500, tokens: int = 1024, *options: str) -> tupl
         "--json", out + ".json", "-o", out, where)  # fmt: skip
     with open(out + ".json") as f:
         return out, json.load(f)
+
+
+@lru_cache(None)
+def numbers(file: str) -> list[list[int]]:
+    """The sequences of each step, as `inspect` has them."""
+    steps = map(json.loads, run("inspect", "--records", file).splitlines())
+    return [s.get("numbers") or list(range(s["first"], s["first"] + s["sequences"])) for s in steps]
 
 
 def by_bucket(where: str, data: sluice.Set) -> dict[int, list[dict[str, Any]]]:
@@ -94,14 +102,14 @@ def test_batches() -> None:
             every = list(loader)
             assert len(every) == j["total_steps"] == len(loader.batches)
             for k, batch in enumerate(every):
-                bucket, first, _ = j["steps"][k]
+                bucket, _, _ = j["steps"][k]
                 b = j["buckets"][bucket]
                 n = b["sequences_per_step"] // world
-                first += rank * n
+                mine = numbers(file)[k][rank * n : rank * n + n]
                 assert (batch["step"], batch["bucket"]) == (k, b["length"])
                 shape = (n, b["length"]) if layout == "padded" else (n * b["length"],)
                 assert batch["input_ids"].shape == batch["labels"].shape == shape
-                compare(batch, expected(rows[b["length"]][first : first + n], name in LABELS))
+                compare(batch, expected([rows[b["length"]][i] for i in mine], name in LABELS))
 
 
 def test_labels_of_masks() -> None:
@@ -114,11 +122,12 @@ def test_labels_of_masks() -> None:
             continue
         data = sluice.open(where)
         rows = by_bucket(where, data)
-        for layout in ("padded", "varlen"):
-            loader = sluice.Loader(data, batch_tokens=512, layout=layout, threads=0)
+        for layout, epochs in (("padded", 2), ("varlen", 1)):
+            loader = sluice.Loader(data, batch_tokens=512, layout=layout, threads=0, epochs=epochs)
             for batch in loader:
-                step = loader.batches.schedule[batch["step"]]
-                some = rows[step.length][step.first : step.first + step.n]
+                schedule = loader.batches.schedule
+                step = schedule[batch["step"]]
+                some = [rows[step.length][i] for i in schedule.numbers(step, 0, step.n)]
                 compare(batch, expected(some, name in LABELS))
                 seen += 1
     assert seen > 100, seen
@@ -160,7 +169,7 @@ def check_steps(s: Any, j: dict[str, Any]) -> None:
     for i, (bucket, first, cycle) in enumerate(j["steps"]):
         k, b = i + j["first_step"], j["buckets"][bucket]
         first *= b["sequences_per_unit"]
-        assert s[k] == (k, b["length"], first, b["sequences_per_step"], cycle, k // j["steps_per_pass"])
+        assert s[k] == (k, b["length"], first, b["sequences_per_step"], cycle, cycle // j["cycles"])
 
 
 def test_some_buckets() -> None:
@@ -246,7 +255,13 @@ def test_left_out() -> None:
         batches = sluice.Batches(sluice.open(where), path("one.sched"))
     with warned():
         pickle.loads(pickle.dumps(batches))  # each worker would say it again
-        sluice.Loader(data, schedule("olmo")[0])
+    run("schedule", "-q", "--trainer=generic", "--batch-tokens=256", "-o", path("all.sched"), one_length())
+    with warned():
+        sluice.Loader(sluice.open(one_length()), path("all.sched"))
+    for epochs, words in ((1, "the epoch leaves out"), (3, "the last epoch leaves out")):
+        file = ten_epochs(one_length(), epochs=epochs)
+        with warned(words, "of D_8 (4104)"):
+            sluice.Loader(sluice.open(one_length()), file)
 
 
 @contextmanager
@@ -672,6 +687,121 @@ def schedule_of(where: str, tokens: int) -> tuple[str, None]:
     out = where + f".{tokens}.sched"
     run("schedule", "-q", "--trainer=generic", f"--batch-tokens={tokens}", "-o", out, where)
     return out, None
+
+
+@lru_cache(None)
+def one_length() -> str:
+    """A set of 4,104 sequences of 256: four blocks, and a part of one."""
+    np.arange(1, 4104 * 256 + 1).astype("<u4").tofile(path("one.npy"))
+    ids = ["--token-bytes=4", "--eos-id=0", "--vocab-size=2000000", path("one.npy")]
+    cut = run("decompose", "-q", "--buckets=256", *ids)
+    run("shuffle", "-q", "--format=olmo", "--shard-size=1M", "-o", path("one"), stdin=cut)
+    return path("one")
+
+
+@lru_cache(None)
+def six_lengths() -> str:
+    docs = run("tokenize", "-q", common.corpus(2000))
+    cut = run("decompose", "-q", "--min=16", "--max=512", stdin=docs)
+    run("shuffle", "-q", "--format=mds", "-o", path("six"), stdin=run("pack", "-q", stdin=cut))
+    return path("six")
+
+
+@lru_cache(None)
+def ten_epochs(where: str, seed: int = 0, epochs: int = 10) -> str:
+    out = f"{where}.{seed}.{epochs}.sched"
+    steps = ["--trainer=generic", "--batch-tokens=8192", f"--epochs={epochs}", f"--seed={seed}"]
+    run("schedule", "-q", *steps, "-o", out, where)
+    return out
+
+
+def test_order() -> None:
+    """The order of an epoch is that of the vector in formats/SCHEDULE.md."""
+    from sluice._order import EpochOrder
+
+    assert EpochOrder(7, 1, 2, 10, 4).numbers(0, 10).tolist() == [2, 3, 1, 0, 9, 8, 4, 5, 7, 6]
+    assert EpochOrder(7, 2, 2, 10, 4).numbers(3, 8).tolist() == [1, 0, 2, 5, 6]
+    assert EpochOrder((1 << 64) - 1, 2, 1, 5, 1).numbers(0, 5).tolist() == [2, 0, 3, 1, 4]
+
+
+def test_ten_epochs() -> None:
+    """Each sequence once an epoch, by what the Loader gives; batches differ between epochs and seeds, and take few
+    blocks; worlds 1, 2, 8, workers and Grain, and stops anywhere give the same."""
+    needs("xxhash")
+    for where, lengths in ((one_length(), 1), (six_lengths(), 6)):
+        data, members = sluice.open(where), []
+        assert len(data) == lengths
+        for seed in (0, 1):
+            file = ten_epochs(where, seed)
+            batches = sluice.Batches(data, file)
+            taken: dict[int, list[int]] = {b.length: [] for b in data}
+            of_epoch: dict[int, set[frozenset[int]]] = {e: set() for e in range(10)}
+            for step, mine in zip(batches.schedule, numbers(file)):
+                rows = data[step.length].block(0, len(data[step.length]))
+                assert np.array_equal(batches[step.step]["input_ids"], rows[mine])
+                taken[step.length] += mine
+                of_epoch[step.epoch].add(frozenset([-step.length, *mine]))
+                if step.first // len(data[step.length]) == (step.first + step.n - 1) // len(data[step.length]):
+                    assert len({i // 1024 for i in mine}) <= 3  # a batch of 32 sequences is in few blocks
+            for b in data:
+                n, left = len(b), len(b) * 10 - len(taken[b.length])
+                assert 0 <= left < 8192 // b.length
+                for e in range(10):
+                    seen = taken[b.length][e * n : (e + 1) * n]
+                    assert len(seen) == len(set(seen)) == (n - left if e == 9 else n)
+            seen = [m for e in of_epoch for m in of_epoch[e]]
+            assert len(seen) == len(set(seen)) == len(batches)  # no batch comes twice
+            members.append(of_epoch)
+        assert all(not members[0][e] & members[1][e] for e in range(1, 10))
+        small = {frozenset(m) for m in members[0][0]} & members[1][0]
+        assert len(small) == len(members[0][0])  # the set's order
+
+
+def test_ten_epochs_resumed() -> None:
+    needs("xxhash")
+    r = random.Random(5)
+    for where in (one_length(), six_lengths()):
+        data, file = sluice.open(where), ten_epochs(where)
+        one = [digest([b]) for b in sluice.Batches(data, file)]
+        for world in (2, 8):
+            ranks = [sluice.Batches(data, file, rank=i, world=world) for i in range(world)]
+            for k in r.sample(range(len(one)), 60):
+                assert digest([x[k] for x in ranks]) == one[k]
+        source = Source(data, file)
+        for k in r.sample(range(len(one)), 20):
+            loader = sluice.Loader(data, file, threads=k % 2)
+            loader.load_state_dict(sluice.state_at(source, k))
+            assert [digest([b]) for _, b in zip(range(3), loader)] == one[k : k + 3]
+            assert digest([source[k]]) == one[k]
+            loader.close()
+    needs("torch")
+    from sluice.torch import IterableDataset
+
+    dataset = IterableDataset(data, file)
+    dataset.load_state_dict(sluice.state_at(source, len(one) - 40))
+    from torch.utils.data import DataLoader
+
+    loader = DataLoader(dataset, batch_size=None, num_workers=2)
+    assert [digest([b]) for b in loader] == one[-40:]
+
+
+def test_old_schedules() -> None:
+    """Files of version 1, of earlier versions of sluice."""
+    needs("xxhash")
+    for version in ("0.1.0", "0.2.0"):
+        where = os.path.join(os.path.dirname(__file__), "../../tests/golden", version, "files.tar.xz")
+        with tarfile.open(where) as tar:
+            names = [n for n in tar.getnames() if n.endswith(".sched")]
+            for name in names:
+                with open(path("old.sched"), "wb") as f:
+                    f.write(tar.extractfile(name).read())  # type: ignore[union-attr]
+                steps = sluice.Schedule.read(path("old.sched"))
+                records = list(map(json.loads, run("inspect", "--records", path("old.sched")).splitlines()))
+                assert len(records) == len(steps) and not any("numbers" in x for x in records)
+                for x, step in zip(records, steps):
+                    want = range(x["first"], x["first"] + x["sequences"])
+                    assert steps.numbers(step, 0, step.n) == want and step.epoch == x["epoch"]
+        assert len(names) >= 3
 
 
 def test_resume_is_quick() -> None:

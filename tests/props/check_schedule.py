@@ -6,6 +6,7 @@ worlds, token limits, bricks and reordering. The file agrees with its specificat
 (chi-square; the bound refuses other odds). A pass takes every run once, and the ranks share it without a rest. The
 end of a schedule equals the same steps of the whole. Each sequence is used, or dropped for a reason.
 """
+import collections
 import json
 import os
 import random
@@ -19,7 +20,7 @@ from streams import finish, need, result, run  # noqa: E402
 need("schedule")
 try:
     import xxhash
-    from schedulefile import digest, parse, sets
+    from schedulefile import digest, feistel, parse, sequence, sets
 except ImportError:
     print("skip schedule: needs the package xxhash")
     sys.exit(0)
@@ -44,28 +45,28 @@ def odds_of(curriculum, n):
 
 
 def reordered(seed, epoch, bucket, r, runs):
-    h = max(1, -(-(runs - 1).bit_length() // 2))
-    mask = (1 << h) - 1
-    while True:
-        left, right = r >> h, r & mask
-        for i in range(4):
-            left, right = right, left ^ (draw(seed, ORDER, epoch, 4 * bucket + i, right) & mask)
-        r = left << h | right
-        if r < runs:
-            return r
+    return feistel(r, runs, lambda i, q: draw(seed, ORDER, epoch, 4 * bucket + i, q))
 
 
 def model(counts, c):
-    """Algorithm 1: the steps (first, cycle, bucket), and the runs of each bucket."""
+    """Algorithm 1: the steps (first, cycle, bucket), the runs of each bucket in the first epoch, and the version."""
     lengths = sorted(counts)
     odds = odds_of(c["curriculum"], len(lengths))
     per_step = [c["batch"] // n for n in lengths]
     runs = [sum(counts[n]) // p if o else 0 for n, p, o in zip(lengths, per_step, odds)]
     limit = c["tokens"] // c["batch"] if c["tokens"] else 10**9
+    one = c["epochs"] == 1 or not c["epochs"] and (not c["tokens"] or limit <= sum(runs))
+    version = 1 if one or c["reorder"] or c["bricks"] else 2
     steps, epoch = [], 0
+
+    def before(i, e):  # runs of the epochs before e
+        return sum(counts[lengths[i]]) * e // per_step[i] if version == 2 and odds[i] else e * runs[i]
+
     while len(steps) < limit and (epoch < c["epochs"] if c["epochs"] else c["tokens"] or epoch < 1):
         for cycle in range(c["cycles"]):
-            subset = [list(range(cycle * r // c["cycles"], (cycle + 1) * r // c["cycles"])) for r in runs]
+            here = [before(i, epoch + 1) - before(i, epoch) for i in range(len(runs))]
+            subset = [[before(i, epoch) + k for k in range(cycle * r // c["cycles"], (cycle + 1) * r // c["cycles"])]
+                      for i, r in enumerate(here)]
             t = 0
             while any(subset):
                 live = [(len(s) if c["curriculum"] == "natural" else o) if s else 0 for s, o in zip(subset, odds)]
@@ -75,12 +76,14 @@ def model(counts, c):
                     x -= live[i]
                     i += 1
                 r = subset[i].pop(0)
+                if version == 1:
+                    r -= epoch * runs[i]
                 if c["reorder"] and epoch:
                     r = reordered(c["seed"], epoch, i, r, runs[i])
                 steps.append((r * per_step[i], epoch * c["cycles"] + cycle, i))
                 t += 1
         epoch += 1
-    return steps[:limit], runs
+    return steps[:limit], runs, version
 
 
 def schedule(folder, c, *more):
@@ -98,7 +101,7 @@ def schedule(folder, c, *more):
 # ---- random schedules against the model ----
 
 rng = random.Random(11)
-wrong = {k: [] for k in "steps once ranks tail bricks books header threads".split()}
+wrong = {k: [] for k in "steps once uses ranks tail bricks books header threads".split()}
 for trial in range(60):
     folder = os.path.join(TMP, "set%d" % trial)
     n = rng.randint(1, 6)
@@ -115,17 +118,17 @@ for trial in range(60):
                                    ",".join(str(rng.choice([0, 1, 5, 10**15])) for _ in range(n - 1)) + ",3"]).lstrip(","),
          "seed": rng.choice([0, 1, 12345, 2**64 - 1]), "cycles": rng.randint(1, 9), "world": world,
          "batch": top * world * rng.randint(1, 3), "epochs": rng.choice([0, 1, 3]), "tokens": 0,
-         "reorder": rng.random() < 0.3}
-    steps, runs = model(counts, c)
+         "reorder": rng.random() < 0.3, "bricks": False}
+    steps, runs, version = model(counts, c)
     if sum(runs) < c["cycles"]:
         continue
     if rng.random() < 0.5:
         c["tokens"] = c["batch"] * rng.randint(1, max(1, int(len(steps) * 1.5))) + rng.randint(0, c["batch"] - 1)
-        steps, runs = model(counts, c)
+        steps, runs, version = model(counts, c)
     data, stats = schedule(folder, c)
     h, got = parse(data)
     name = (trial, c)
-    if got != steps:
+    if got != steps or h["version"] != version:
         wrong["steps"].append(name)
     again, _ = schedule(folder, c, "-T", 3)
     if again != data:
@@ -135,24 +138,40 @@ for trial in range(60):
     for k, (first, cycle, b) in enumerate(got):
         passes.setdefault(cycle // c["cycles"], []).append((b, first))
     whole = [p for p in passes.values() if len(p) == sum(runs)]
+    epochs = h["epochs"] if version == 2 else 1
     every = sorted((b, r * h["buckets"][b]["per_step"]) for b in range(n) for r in range(runs[b]))
-    if any(sorted(p) != every for p in whole) or any(len(set(p)) != len(p) for p in passes.values()):
+    if version == 1 and any(sorted(p) != every for p in whole) or any(len(set(p)) != len(p) for p in passes.values()):
         wrong["once"].append(name)
+    # every sequence once an epoch, in version 2 as far as there are steps
+    for b, row in enumerate(h["buckets"]):
+        taken = [p for first, _, at in got if at == b for p in range(first, first + row["per_step"])]
+        seen = {}
+        for p in taken:
+            seen.setdefault(p // row["sequences"], []).append(sequence(h, b, p))
+        if version == 2 and (sorted(taken) != list(range(len(taken))) and len(passes) == h["epochs"] or any(
+                len(set(s)) != len(s) or not 0 <= min(s) <= max(s) < row["sequences"] for s in seen.values())):
+            wrong["once"].append((name, b))
+        times = collections.Counter(collections.Counter(s for x in seen.values() for s in x).values())
+        times[0] = row["sequences"] - sum(times.values())
+        if sorted(map(tuple, stats["schedule"]["buckets"][b]["uses"])) != sorted(x for x in times.items() if x[1]):
+            wrong["uses"].append((name, b))
     for b, first in set(x for p in passes.values() for x in p):
         row = h["buckets"][b]
         part = row["per_step"] // world
         mine = [range(first + r * part, first + (r + 1) * part) for r in range(world)]
         if sorted(s for m in mine for s in m) != list(range(first, first + row["per_step"])) or \
-                first + row["per_step"] > row["sequences"] or row["per_step"] * row["length"] != c["batch"]:
+                first + row["per_step"] > row["sequences"] * epochs or row["per_step"] * row["length"] != c["batch"]:
             wrong["ranks"].append(name)
             break
     # the header and the account
     used = [sum(1 for s in got if s[2] == b) for b in range(n)]
-    first_pass = [sum(1 for x in passes[0] if x[0] == b) for b in range(n)]
+    first_pass = [sum(1 for x in passes[0] if x[0] == b) * row["per_step"] for b, row in enumerate(h["buckets"])]
+    if version == 2:
+        first_pass = [min(row["sequences"], k * row["per_step"]) for k, row in zip(used, h["buckets"])]
     for b, row in enumerate(h["buckets"]):
         length, sequences, _ = buckets[b]
         if (row["length"], row["sequences"], row["used_steps"], row["runs"]) != (length, sequences, used[b], runs[b]) or \
-                sequences != first_pass[b] * row["per_step"] + sum(row["dropped"].values()):
+                sequences != first_pass[b] + sum(row["dropped"].values()):
             wrong["header"].append((name, b))
     if h["digest"] != digest(buckets) or h["total_steps"] != len(got) or h["n_steps"] != len(got) or h["first_step"]:
         wrong["header"].append(name)
@@ -161,7 +180,7 @@ for trial in range(60):
         s = stats[what]
         want_in = sum(row["sequences"] * u for row, u in zip(h["buckets"], unit))
         want_out = sum(k * row["per_step"] * u for k, row, u in zip(used, h["buckets"], unit))
-        want_again = want_out - sum(k * row["per_step"] * u for k, row, u in zip(first_pass, h["buckets"], unit))
+        want_again = want_out - sum(k * u for k, u in zip(first_pass, unit))
         if (s["in"], s["out"], s["repeated"]) != (want_in, want_out, want_again) or \
                 s["in"] + s["repeated"] != s["out"] + sum(s["dropped"].values()):
             wrong["books"].append((name, what, s))
@@ -175,19 +194,20 @@ for trial in range(60):
                 s["sequences"]["in"] + s["sequences"]["repeated"] != s["sequences"]["out"] + \
                 sum(s["sequences"]["dropped"].values()):
             wrong["tail"].append((name, k))
-    # bricks: the same steps, counted otherwise
+    # bricks: the steps of version 1, counted otherwise
     bricks, _ = schedule(folder, c, "--bricks")
     hb, steps_b = parse(bricks)
     unit = [row["unit"] for row in hb["buckets"]]
-    if [(f * unit[b], cy, b) for f, cy, b in steps_b] != got or \
+    if [(f * unit[b], cy, b) for f, cy, b in steps_b] != model(counts, {**c, "bricks": True})[0] or \
             any(u * row["length"] != max(counts) for u, row in zip(unit, hb["buckets"])) or \
             any(row["per_step"] % (u * world) for u, row in zip(unit, hb["buckets"])):
         wrong["bricks"].append(name)
     shutil.rmtree(folder)
 for key, what in [("steps", "60 random schedules: every step is Algorithm 1's"),
-                  ("header", "  header, digest and rows"), ("once", "  every run once a pass"),
+                  ("header", "  header, digest and rows"), ("once", "  every run and sequence once a pass"),
+                  ("uses", "  how often each sequence is taken"),
                   ("ranks", "  ranks are disjoint and cover the step"), ("books", "  in + repeated = out + dropped"),
-                  ("tail", "  --from-step K is the whole's tail"), ("bricks", "  --bricks is the same in another unit"),
+                  ("tail", "  --from-step K is the whole's tail"), ("bricks", "  --bricks is version 1 in another unit"),
                   ("threads", "  the same bytes again, and with -T 3")]:
     result(not wrong[key], what, wrong[key][:2])
 

@@ -18,6 +18,7 @@
 #include "formats/schedule/schedulefile_private.h"
 #include "lib/base/io.h"
 #include "lib/base/le.h"
+#include "lib/schedule/epoch_order.h"
 #include "lib/schedule/pcg64.h"
 
 static char path[64];
@@ -44,7 +45,8 @@ static struct slu_steps_cfg generic(void)
                                   .cycles = 2,
                                   .epochs = 2,
                                   .batch_tokens = 64,
-                                  .world = 2};
+                                  .world = 2,
+                                  .fixed = true};
 }
 
 static struct slu_steps *steps_of(const struct slu_steps_cfg *cfg, uint64_t scale)
@@ -248,6 +250,86 @@ static void header_words(void **unused)
     slu_buf_release(&b);
 }
 
+/* A header of version 2 of which a number cannot be right. */
+static void forged_passes(void **unused)
+{
+    (void)unused;
+    struct slu_steps_cfg cfg = generic();
+    struct slu_buf b = SLU_BUF_INIT, sound = SLU_BUF_INIT;
+    struct slu_err err = SLU_ERR_INIT;
+    cfg.fixed = false;
+    uint64_t seen, total = write_file(&cfg, 1, 0);
+    assert_int_equal(slu_read_whole(&sound, path, 1 << 20, &err), SLU_OK);
+    assert_int_equal(slu_le32(sound.data + 8), 2);
+    enum { ROW = 256, RECORD = 640 };
+    /* version, epochs, flags; a row's unit, runs, steps, dropped, block; a record's
+     * place and cycle: one of another pass */
+    static const struct {
+        unsigned at;
+        uint64_t v;
+    } bad[] = {{8, 1},
+               {64, UINT32_MAX},
+               {64, 1},
+               {28, SLU_STEPS_REORDER},
+               {ROW + 24, 2},
+               {ROW + 40, 7},
+               {ROW + 48, 100},
+               {ROW + 56, 1},
+               {ROW + 64, 50},
+               {ROW + 96, 0},
+               {ROW + 96, SLU_EPOCH_MAX_BLOCK + 1},
+               {RECORD, 1},
+               {RECORD, 96},
+               {RECORD + 8, 2},
+               {RECORD + 8, UINT32_MAX}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        slu_buf_clear(&b);
+        assert_int_equal(slu_buf_append(&b, sound.data, sound.len, &err), SLU_OK);
+        if (bad[i].at < 48 || bad[i].at == RECORD + 8)
+            slu_put_le32(b.data + bad[i].at, (uint32_t)bad[i].v);
+        else
+            slu_put_le64(b.data + bad[i].at, bad[i].v);
+        rehash(&b, total);
+        put_bytes(&b, b.len);
+        if (read_all(&seen) != SLU_E_FORMAT)
+            fail_msg("%u as %llu is taken", bad[i].at, (unsigned long long)bad[i].v);
+    }
+    slu_buf_release(&b);
+    slu_buf_release(&sound);
+}
+
+/* The vectors of SCHEDULE.md; then permutations whose batches stay in few blocks. */
+static void epoch_order(void **unused)
+{
+    (void)unused;
+    static const struct {
+        struct slu_epoch_order o;
+        uint64_t want[10];
+    } vector[] = {{{7, 1, 2, 10, 4}, {2, 3, 1, 0, 9, 8, 4, 5, 7, 6}},
+                  {{7, 2, 2, 10, 4}, {8, 9, 3, 1, 0, 2, 5, 6, 7, 4}},
+                  {{UINT64_MAX, 2, 1, 5, 1}, {2, 0, 3, 1, 4}},
+                  {{7, 0, 2, 4, 4}, {0, 1, 2, 3}}};
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        for (uint64_t k = 0; k < vector[i].o.n; k++)
+            assert_int_equal(slu_epoch_sequence(&vector[i].o, k), vector[i].want[k]);
+    for (uint64_t n = 1; n < 400; n += 1 + n / 9)
+        for (uint64_t block = 1; block < 500; block = 3 * block + n % 3) {
+            struct slu_epoch_order o = {n, 1 + n % 4, block, n, block};
+            uint8_t taken[400] = {0};
+            uint64_t changes = 0, last = UINT64_MAX;
+            for (uint64_t k = 0; k < n; k++) {
+                uint64_t s = slu_epoch_sequence(&o, k);
+                assert_true(s < n && !taken[s]);
+                taken[s] = 1;
+                changes += s / block != last;
+                last = s / block;
+            }
+            assert_int_equal(changes, (n - 1) / block + 1);
+        }
+    assert_int_equal(slu_epoch_block(1024), 256);
+    assert_int_equal(slu_epoch_block(1 << 20), 1);
+}
+
 /* More steps than a block: any step is found, and a tail is the whole's. */
 static void seek(void **unused)
 {
@@ -256,6 +338,7 @@ static void seek(void **unused)
     struct slu_err err = SLU_ERR_INIT;
     struct slu_schedulefile *f;
     enum { SCALE = 7000 };
+    cfg.fixed = false;
     uint64_t total = write_file(&cfg, SCALE, 0);
     assert_true(total > 2 * SLU_SF_BLOCK);
     struct slu_train_step *all = calloc(total, sizeof *all), one;
@@ -329,7 +412,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damage),       cmocka_unit_test(forged),
         cmocka_unit_test(header_words), cmocka_unit_test(seek),
-        cmocka_unit_test(numpy),
+        cmocka_unit_test(numpy),        cmocka_unit_test(forged_passes),
+        cmocka_unit_test(epoch_order),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -18,12 +18,12 @@ struct seen {
     const struct slu_steps_info *info;
     uint64_t first, n; /* steps in the file */
     uint64_t *steps;   /* steps of each bucket in the file */
-    uint64_t *base;    /* number of each bucket's first run among all runs */
+    uint64_t *base;    /* number of each bucket's first run among those of the pass */
     uint8_t *taken;    /* one bit for each run: used in the current pass */
     uint64_t *bin;     /* n_bin x n_bucket counts */
     size_t n_bin;
-    uint64_t cycle, cycle_begin, cycle_end; /* current cycle; first and last step of
-                                               its pass */
+    uint64_t pass, cycle, cycle_begin, cycle_end; /* current cycle; its first step, and
+                                                     the next cycle's */
 };
 
 static int fault(const struct cli_ctx *ctx, uint64_t k, const char *what,
@@ -34,17 +34,26 @@ static int fault(const struct cli_ctx *ctx, uint64_t k, const char *what,
 
 /* ---- all steps, once ---- */
 
+/* Bytes of `taken`; a later pass of version 2 can have a run more of each bucket. */
+static size_t taken_bytes(const struct slu_steps_info *i)
+{
+    return (i->pass_steps + i->n_bucket) / 8 + 1;
+}
+
 static void enter_cycle(struct seen *s, uint64_t cycle)
 {
     const struct slu_steps_info *i = s->info;
-    uint64_t of_pass = cycle % i->cycles;
+    uint64_t pass = cycle / i->cycles, of_pass = cycle % i->cycles;
+    if (pass != s->pass)
+        memset(s->taken, 0, taken_bytes(i));
     s->cycle = cycle;
+    s->pass = pass;
     if (i->method == SLU_STEPS_OLMO) {
-        s->cycle_begin = of_pass * (i->pass_steps / i->cycles);
+        s->cycle_begin = cycle * (i->pass_steps / i->cycles);
         s->cycle_end = s->cycle_begin + i->pass_steps / i->cycles;
     } else {
-        s->cycle_begin = slu_steps_before_cycle(i, of_pass);
-        s->cycle_end = slu_steps_before_cycle(i, of_pass + 1);
+        s->cycle_begin = slu_steps_before_cycle(i, pass, of_pass);
+        s->cycle_end = slu_steps_before_cycle(i, pass, of_pass + 1);
     }
 }
 
@@ -53,14 +62,13 @@ static int see(struct cli_ctx *ctx, struct seen *s, const struct slu_train_step 
 {
     const struct slu_steps_info *i = s->info;
     const struct slu_steps_bucket *b = &i->bucket[step->bucket];
-    uint64_t in_pass = k % i->pass_steps;
-    if (in_pass == 0)
-        memset(s->taken, 0, i->pass_steps / 8 + 1);
     if (step->cycle != s->cycle)
         enter_cycle(s, step->cycle);
-    if (in_pass < s->cycle_begin || in_pass >= s->cycle_end)
+    if (k < s->cycle_begin || k >= s->cycle_end)
         return fault(ctx, k, "is not in the cycle that it names", err);
     uint64_t run = s->base[step->bucket] + step->first / (b->per_step / b->unit);
+    if (i->version == 2)
+        run -= slu_steps_runs_before(i, step->bucket, s->pass, 0);
     if (s->taken[run / 8] >> run % 8 & 1)
         return fault(ctx, k, "takes sequences that this pass has had", err);
     s->taken[run / 8] |= (uint8_t)(1u << run % 8);
@@ -99,7 +107,7 @@ static int see_all(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
 static int make_room(const struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
 {
     const struct slu_steps_info *i = s->info;
-    uint64_t bits = i->pass_steps / 8 + 1;
+    uint64_t bits = taken_bytes(i);
     if (bits > ctx->common.memory / 2)
         return slu_fail(err, SLU_E_LIMIT,
                         "%s: to see that no sequence comes twice, %llu MiB are needed; "
@@ -112,7 +120,7 @@ static int make_room(const struct cli_ctx *ctx, struct seen *s, struct slu_err *
     if (!s->steps || !s->base || !s->bin || !s->taken)
         return slu_fail_nomem(err, bits);
     for (size_t b = 1; b < i->n_bucket; b++)
-        s->base[b] = s->base[b - 1] + i->bucket[b - 1].runs;
+        s->base[b] = s->base[b - 1] + i->bucket[b - 1].runs + 1;
     return SLU_OK;
 }
 
@@ -131,14 +139,16 @@ static void print_head(const struct seen *s)
     char digest[33], sum[33];
     slu_u128_hex(i->shards_digest, digest);
     slu_u128_hex(i->checksum, sum);
-    printf("schedule, %s, curriculum %s%s%s%s\n",
+    printf("schedule, %s, curriculum %s%s%s%s%s\n",
            i->method == SLU_STEPS_OLMO ? "olmo" : "generic", i->curriculum,
            i->flags & SLU_STEPS_BALANCED ? ", balanced" : "",
+           i->version == 2 ? ", each epoch in its own order" : "",
            i->flags & SLU_STEPS_REORDER ? ", later epochs reordered" : "",
            i->flags & SLU_STEPS_BRICKS ? ", in bricks" : "");
-    printf("  steps       %llu of %llu token%s each, %llu a pass in %llu cycle%s\n",
+    printf("  steps       %llu of %llu token%s each, %llu %s in %llu cycle%s\n",
            (ull)i->total_steps, (ull)i->batch_tokens, slu_plural(i->batch_tokens),
-           (ull)i->pass_steps, (ull)i->cycles, slu_plural(i->cycles));
+           (ull)i->pass_steps, i->version == 2 ? "in the first pass" : "a pass",
+           (ull)i->cycles, slu_plural(i->cycles));
     if (s->n != i->total_steps)
         printf("  here        %llu, from step %llu\n", (ull)s->n, (ull)s->first);
     printf("  tokens      %llu\n", (ull)(i->total_steps * i->batch_tokens));
@@ -154,7 +164,7 @@ static void print_buckets(const struct seen *s)
     const struct slu_steps_info *i = s->info;
     int width = length_width(i);
     printf("\n%*s %16s %14s %12s %6s  %s\n", width, "length", "odds", "sequences",
-           "steps", "share", "sequences never taken");
+           "steps", "share", "sequences by times taken");
     for (size_t b = 0; b < i->n_bucket; b++) {
         const struct slu_steps_bucket *r = &i->bucket[b];
         printf("%*llu ", width, (ull)r->length);
@@ -164,10 +174,19 @@ static void print_buckets(const struct seen *s)
             printf("%16llu", (ull)r->odds);
         printf(" %14llu %12llu %5.1f%%  ", (ull)r->sequences, (ull)r->used_steps,
                100.0 * (double)r->used_steps / (double)i->total_steps);
+        struct slu_steps_uses u = slu_steps_uses(i, b);
         const char *comma = "";
+        if (u.once_more) {
+            printf("%llu x %llu", (ull)u.once_more, (ull)u.times + 1);
+            comma = ", ";
+        }
+        if (u.as_many) {
+            printf("%s%llu x %llu", comma, (ull)u.as_many, (ull)u.times);
+            comma = ", ";
+        }
         for (int d = 0; d < SLU_N_DROP; d++)
             if (r->dropped[d]) {
-                printf("%s%llu (%s)", comma, (ull)r->dropped[d],
+                printf("%s%llu never (%s)", comma, (ull)r->dropped[d],
                        slu_steps_drop_name(d));
                 comma = ", ";
             }
@@ -212,6 +231,16 @@ static int print_json(const struct seen *s, struct slu_err *err)
     return rc;
 }
 
+/* Of version 2, in which the sequences of a step need not follow one another. */
+static void print_numbers(const struct slu_steps_info *i,
+                          const struct slu_train_step *s)
+{
+    for (uint64_t k = 0; k < i->bucket[s->bucket].per_step; k++)
+        printf("%s%llu", k ? "," : ",\"numbers\":[",
+               (ull)slu_steps_sequence(i, s->bucket, s->first + k));
+    printf("]");
+}
+
 static int print_steps(const struct seen *s, uint64_t most, struct slu_err *err)
 {
     const struct slu_steps_info *i = s->info;
@@ -221,13 +250,17 @@ static int print_steps(const struct seen *s, uint64_t most, struct slu_err *err)
     int rc = SLU_OK;
     while (!rc && n && most) {
         rc = slu_schedulefile_next(s->f, step, most < 64 ? (size_t)most : 64, &n, err);
-        for (size_t j = 0; j < n; j++, k++)
+        for (size_t j = 0; j < n; j++, k++) {
             printf("{\"step\":%llu,\"length\":%llu,\"bucket\":%u,\"first\":%llu,"
-                   "\"sequences\":%llu,\"epoch\":%llu,\"cycle\":%llu}\n",
+                   "\"sequences\":%llu,\"epoch\":%llu,\"cycle\":%llu",
                    (ull)k, (ull)i->bucket[step[j].bucket].length, step[j].bucket,
                    (ull)(step[j].first * i->bucket[step[j].bucket].unit),
                    (ull)i->bucket[step[j].bucket].per_step,
                    (ull)(step[j].cycle / i->cycles), (ull)(step[j].cycle % i->cycles));
+            if (i->version == 2)
+                print_numbers(i, &step[j]);
+            printf("}\n");
+        }
         most -= n;
     }
     return rc;
@@ -288,7 +321,7 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
 int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct inspect_opts *o = ctx->opts;
-    struct seen s = {.cycle = UINT64_MAX};
+    struct seen s = {.pass = UINT64_MAX, .cycle = UINT64_MAX};
     if (o->jsonl || o->text)
         return slu_fail(err, SLU_E_USAGE, "%s: a schedule has no text", ctx->input[0]);
     int rc = slu_schedulefile_open(&s.f, ctx->input[0], err);
@@ -303,8 +336,6 @@ int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err)
         rc = print_steps(&s, o->records, err);
     } else if (!rc) {
         rc = make_room(ctx, &s, err);
-        if (!rc && s.n)
-            enter_cycle(&s, 0);
         if (!rc)
             rc = show(ctx, &s, err);
     }

@@ -85,13 +85,26 @@ static void account(struct cli_ctx *ctx, const struct slu_steps_info *info,
     }
 }
 
-static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
-                 const struct slu_steps *steps)
+/* Returns the sequences of a bucket that each pass leaves out, or in version 2 the last
+ * pass, unless --tokens ends the training sooner. */
+static uint64_t left_out(const struct slu_steps_info *info, size_t i)
 {
-    for (size_t i = 0; i < info->n_bucket; i++) {
+    const struct slu_steps_bucket *b = &info->bucket[i];
+    if (info->version == 1)
+        return b->sequences - b->runs * b->per_step;
+    return b->used_steps == slu_steps_runs_before(info, i, info->epochs, 0)
+               ? info->epochs * b->sequences - b->used_steps * b->per_step
+               : 0;
+}
+
+/* Warns of the buckets that are not used, and of remainders, in one line. */
+static void tell_left_out(struct cli_ctx *ctx, const struct slu_steps_info *info)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = SLU_OK;
+    for (size_t i = 0; i < info->n_bucket && !rc; i++) {
         const struct slu_steps_bucket *b = &info->bucket[i];
-        uint64_t lost = b->sequences - b->runs * b->per_step;
-        if (b->sequences && !b->runs)
+        if (b->sequences && !b->used_steps && !b->dropped[SLU_DROP_TOKENS])
             cli_warn(ctx, "the bucket of %llu is not used: %s",
                      (unsigned long long)b->length,
                      b->dropped[SLU_DROP_ODDS]      ? "its odds are 0"
@@ -99,17 +112,36 @@ static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
                      : b->dropped[SLU_DROP_CYCLES]
                          ? "it has less than one step for each cycle"
                          : "it has fewer sequences than a step takes");
-        else if (b->sequences)
-            cli_note(
-                ctx,
-                "%llu tokens: %llu sequence%s to a step, %llu step%s a pass; left out "
-                "of every pass: %llu of %llu sequences (%.3f %%)",
-                (unsigned long long)b->length, (unsigned long long)b->per_step,
-                slu_plural(b->per_step), (unsigned long long)b->runs,
-                slu_plural(b->runs), (unsigned long long)lost,
-                (unsigned long long)b->sequences,
-                100.0 * (double)lost / (double)b->sequences);
+        else if (b->sequences && left_out(info, i))
+            rc = slu_buf_printf(
+                &text, NULL, "%s%llu of %llu of %llu tokens", text.len ? ", " : "",
+                (unsigned long long)left_out(info, i), (unsigned long long)b->sequences,
+                (unsigned long long)b->length);
     }
+    if (!rc && text.len)
+        cli_warn(ctx,
+                 "%s leaves out sequences, because whole steps do not take them: %s; "
+                 "smaller steps (--batch-tokens) leave out fewer",
+                 info->version == 2  ? "the last epoch"
+                 : info->epochs == 1 ? "the epoch"
+                                     : "each epoch",
+                 (char *)text.data);
+    slu_buf_release(&text);
+}
+
+static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
+                 const struct slu_steps *steps)
+{
+    for (size_t i = 0; i < info->n_bucket; i++) {
+        const struct slu_steps_bucket *b = &info->bucket[i];
+        if (b->sequences && b->runs)
+            cli_note(ctx, "%llu tokens: %llu sequence%s to a step, %llu step%s %s",
+                     (unsigned long long)b->length, (unsigned long long)b->per_step,
+                     slu_plural(b->per_step), (unsigned long long)b->runs,
+                     slu_plural(b->runs),
+                     info->version == 2 ? "in the first pass" : "a pass");
+    }
+    tell_left_out(ctx, info);
     if (slu_steps_olmo_faults(steps))
         cli_warn(ctx,
                  "OLMo-core's rounding deals out more steps than there are in %llu of "
@@ -154,6 +186,7 @@ int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
         .balanced = o->balanced,
         .reorder = o->reorder,
         .bricks = o->bricks,
+        .fixed = o->olmo_cache != NULL, /* that loader permutes the batches itself */
         .memory_byte = ctx->common.memory,
     };
     struct slu_steps *steps = NULL;

@@ -198,8 +198,8 @@ static int load(struct slu_schedulefile *f, uint64_t block, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Whether the step is in range, and is one of its pass; in version 1, of that of step k.
- */
+/* Whether the step is in range, and belongs to its pass; in version 1, also whether step
+ * k belongs to that pass. */
 static bool sound_step(const struct slu_steps_info *info,
                        const struct slu_train_step *s, uint64_t k)
 {

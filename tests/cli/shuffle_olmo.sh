@@ -96,7 +96,9 @@ said 1 "olmo-cache/manifest.jsonl: was changed" schedule -q --trainer generic --
 olmo="--batch-tokens 2Ki --world 2 --seed 3 --epochs 2"
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set --json s.json a
 schedule -q --trainer generic $olmo --cycles 2 --json t.json a
-check "the schedule is the same without --olmo-cache" cmp s.json t.json
+first='d["steps"][:d["steps_per_pass"]]'
+same "the first epoch is the same without --olmo-cache" "$(json s.json "$first")" "$(json t.json "$first")"
+same "  of the later ones the loader draws the order" '[1, 2]' "[$(json s.json 'd["version"]'), $(json t.json 'd["version"]')]"
 check "nothing on standard output" test -z "$(schedule -q --trainer generic $olmo --olmo-cache w --olmo-path /data/set a)"
 check "the index is that of shuffle" shell 'for f in $(cd a/olmo-cache && find . -name "*.npy" -o -name "vsl*"); do cmp a/olmo-cache/$f w/$f || exit 1; done'
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set a

@@ -45,13 +45,18 @@ class EpochOrder:
         self._block, (self._full, self._tail) = block, divmod(n, block)
         # The block that is not full comes after some others.
         self._begin = (_mix(self._key ^ 1) * (self._full + 1) >> 64) * block
-        self._kept = lru_cache(4)(self._of_slot)
+        self._kept, self._blocks = lru_cache(4)(self._of_slot), lru_cache(2)(self._of_slots)
+
+    def _of_slots(self, k: int) -> list[int]:
+        """The blocks of slots 64 k on, which cost little more than one."""
+        found: list[int] = _permuted(self._key, np.arange(64 * k, min(64 * k + 64, self._full)), self._full).tolist()
+        return found
 
     def _of_slot(self, slot: int) -> Array:
         """The sequences of a full block in their order; slot -1 is the block that is not full."""
         block, size = self._full, self._tail
         if slot >= 0:
-            block, size = int(_permuted(self._key, np.array([slot]), self._full)[0]), self._block
+            block, size = self._blocks(slot // 64)[slot % 64], self._block
         return block * self._block + _permuted(_mix(self._key ^ block + 2), np.arange(size), size)
 
     def numbers(self, a: int, b: int) -> Array:

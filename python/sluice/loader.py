@@ -88,12 +88,11 @@ class Batches:
         step = self.schedule[k]
         n = step.n // self.world
         numbers = self.schedule.numbers(step, self.rank * n, self.rank * n + n)
-        batch = _tensors(self.data[step.length], numbers, self.data.label_tokens)
+        batch, longest = _tensors(self.data[step.length], numbers, self.data.label_tokens)
         for name, array in batch.items():
             if self.layout == "varlen":
                 array = array.reshape(-1)
             batch[name] = need("torch", 'output="torch"').from_numpy(array) if self.output == "torch" else array
-        longest = int(np.diff(batch["cu_seqlens"]).max(initial=0))
         return {**batch, "max_seqlen": longest, "bucket": step.length, "step": k}
 
     def __repr__(self) -> str:
@@ -103,14 +102,14 @@ class Batches:
         )
 
 
-def _tensors(bucket: ShardBucket, numbers: range | Array, label_tokens: bool) -> dict[str, Any]:
-    """Inputs, labels, positions and boundaries of sequences."""
+def _tensors(bucket: ShardBucket, numbers: range | Array, label_tokens: bool) -> tuple[dict[str, Any], int]:
+    """Inputs, labels, positions and boundaries of sequences, and the length of the longest document."""
     ids, (counts, length, trained) = bucket.take(numbers), bucket.documents(numbers)
     n, width = len(numbers), bucket.n_ids - label_tokens
     labels: Array = np.empty((n, width), np.int64)
     labels[:, : bucket.n_ids - 1], labels[:, bucket.n_ids - 1 :] = ids[:, 1:], IGNORED
     at = starts(length)
-    if not np.array_equal(at[starts(counts)], np.arange(n + 1) * bucket.n_ids):
+    if (at[starts(counts)] != np.arange(0, (n + 1) * bucket.n_ids, bucket.n_ids)).any():
         where = bucket._owner._stream(bucket.name).path
         raise damaged(where, f"a sequence's segments do not have its {bucket.n_ids} ids")
     row, begin = np.divmod(at[:-1], bucket.n_ids)
@@ -123,12 +122,13 @@ def _tensors(bucket: ShardBucket, numbers: range | Array, label_tokens: bool) ->
         length[np.cumsum(counts) - 1] -= 1
         length = length[length > 0]
         at = starts(length)
-    return {
+    batch = {
         "input_ids": ids[:, :width].astype(np.int64),
         "labels": labels,
         "position_ids": places(at, length).reshape(n, width),
         "cu_seqlens": at.astype(np.int32),
     }
+    return batch, int(length.max(initial=0))
 
 
 class Loader(Iterator[dict[str, Any]]):

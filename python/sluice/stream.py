@@ -106,6 +106,7 @@ class _Columns:
     tok_at: Array  # n_seg + 1
     rows: dict[str, Array]  # those of Segments, of all segments of the frame
     id_bytes: bytes
+    padded: bool  # it has segments of padding
     mask: Array | None  # a bit a token
     tokens: Array | None
 
@@ -306,7 +307,8 @@ class StreamFile:
         ):  # fmt: skip
             if found != expected:
                 raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
-        return _Columns(n_seq, seg_at, tok_at, rows, ids, mask, tokens)
+        padded = bool((rows["source"] == PADDING).any())
+        return _Columns(n_seq, seg_at, tok_at, rows, ids, padded, mask, tokens)
 
     @reads
     def _read_names(self, wanted: bytes) -> list[dict[int, str]]:
@@ -404,14 +406,16 @@ class StreamFile:
             counts[here] = c.seg_at[at + 1] - first
             parts.append((here, first, c))
         begin = starts(counts)
-        length, padding = np.empty(begin[-1], np.int64), np.zeros(begin[-1], bool)
+        length, real = np.empty(begin[-1], np.int64), np.ones(begin[-1], bool)
         for here, first, c in parts:
             of = spread(first, counts[here])
             to = here if isinstance(here, slice) else spread(begin[:-1][here], counts[here])
-            length[to], padding[to] = c.rows["length"][of], c.rows["source"][of] == PADDING
-        if not self.header.masks and not padding.any():
+            length[to] = c.rows["length"][of]
+            if c.padded:
+                real[to] = c.rows["source"][of] != PADDING
+        if not self.header.masks and real.all():
             return counts, length, None
-        trained, begin = np.repeat(~padding, length), starts(length)[begin]
+        trained, begin = np.repeat(real, length), starts(length)[begin]
         for here, first, c in parts:
             if c.mask is not None:
                 n = np.diff(begin)[here]

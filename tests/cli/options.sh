@@ -64,6 +64,21 @@ for p in dedup decompose pack shuffle; do
     run "$p: --progress is strict" 2 : --progress perhaps
     rm -f x.tks
 done
+# The size of regular files is known, so progress has the share that is done; of a pipe it is not.
+drawn() { tr '\r' '\n' | grep -q "$1"; }
+tokenize -q -t bytes --progress always -o y.tks c.jsonl 2>err
+check "tokenize shows its share" drawn '^tokenize: [0-9]* %, ' <err
+for p in decompose pack shuffle dedup inspect; do
+    options=
+    [ $p != pack ] || options='--length 64'
+    # shellcheck disable=SC2086 # words
+    $p -q $options --progress always y.tks >/dev/null 2>err
+    check "$p shows its share" drawn "^$p: [0-9]* %, " <err
+    # shellcheck disable=SC2086 # words
+    cat y.tks | $p -q $options --progress always >/dev/null 2>err
+    check "  and none of a pipe" drawn "^$p: [0-9.]* [kM]*B, " <err
+done
+rm -f y.tks err
 tokenize -t bytes --max-tokens 2K c.jsonl -o x.tks
 inspect --json x.tks >x.json
 same "a count is decimal" yes "$(json x.json '"yes" if "--max-tokens=2000" in d["provenance"][0]["arguments"] else d["provenance"]')"

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/stream/stream_summary.h"
 #include "tools/cli/cli_private.h"
 
 void cli_widen_pipe(int fd)
@@ -66,6 +67,27 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
                                    .seen = &ctx->seen};
 }
 
+void cli_pass_over(struct cli_ctx *ctx, const char *what, const struct slu_reader *r)
+{
+    struct slu_summary all;
+    struct stat st;
+    uint64_t n_byte = 0;
+    bool files = ctx->n_input > 0;
+
+    if (!cli_draws(ctx))
+        return;
+    for (size_t i = 0; i < ctx->n_input && files; i++) {
+        files = !stat(ctx->input[i], &st) && S_ISREG(st.st_mode);
+        n_byte += files ? (uint64_t)st.st_size : 0;
+    }
+    if (files)
+        cli_pass(ctx, what, n_byte, 0);
+    else if (!slu_reader_summary(r, false, &all, NULL))
+        cli_pass(ctx, what, 0, all.sum.n.tokens);
+    else
+        cli_pass(ctx, what, 0, 0);
+}
+
 static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
                        struct slu_reader **r, struct slu_err *err)
 {
@@ -82,6 +104,7 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
     if (!rc && !ctx->tokens && t->seen)
         slu_reader_find_duplicates(*r, &ctx->duplicates);
     if (!rc) {
+        cli_pass_over(ctx, t->seen ? NULL : "again,", *r);
         cli_expect(ctx, *r);
         ctx->account.masks = slu_reader_header(*r)->masks;
     }

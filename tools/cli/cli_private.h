@@ -60,4 +60,7 @@ void cli_summary(struct cli_ctx *ctx);
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err);
 void cli_report_free(struct cli_ctx *ctx);
 
+/* report.c: whether progress is shown. */
+bool cli_draws(const struct cli_ctx *ctx);
+
 #endif

@@ -27,6 +27,9 @@ struct cli_report {
     atomic_flag drawing;
     _Atomic double next_draw;
     _Atomic uint64_t bytes, tokens;
+    const char *pass; /* cli_pass */
+    double pass_began;
+    uint64_t pass_byte, pass_tok;
 };
 
 static double now(void)
@@ -140,6 +143,41 @@ static void erase(struct cli_report *r)
         r->drawn = false;
 }
 
+bool cli_draws(const struct cli_ctx *ctx)
+{
+    return ctx->report->draw;
+}
+
+void cli_pass(struct cli_ctx *ctx, const char *what, uint64_t n_byte, uint64_t n_tok)
+{
+    struct cli_report *r = ctx->report;
+    r->pass = what;
+    r->pass_began = now();
+    r->pass_byte = n_byte;
+    r->pass_tok = n_tok;
+}
+
+/* Writes the share of the pass that is done, and the time that the rest takes if it is
+ * as fast: "37 %, 1:05:02 left, "; nothing if its size is not known. */
+static void put_share(const struct cli_report *r, double t, char *out, size_t n)
+{
+    const double done = r->pass_byte ? (double)r->bytes : (double)r->tokens,
+                 all = r->pass_byte ? (double)r->pass_byte : (double)r->pass_tok;
+    out[0] = 0;
+    if (all <= 0)
+        return;
+    const double share = done < all ? done / all : 1;
+    int at = snprintf(out, n, "%.0f %%, ", 100 * share);
+    if (share > 0 && t - r->pass_began >= 2) {
+        uint64_t s = (uint64_t)((t - r->pass_began) * (1 - share) / share + 0.5);
+        s < 3600 ? snprintf(out + at, n - (size_t)at, "%u:%02u left, ",
+                            (unsigned)(s / 60), (unsigned)(s % 60))
+                 : snprintf(out + at, n - (size_t)at, "%llu:%02u:%02u left, ",
+                            (unsigned long long)(s / 3600), (unsigned)(s / 60 % 60),
+                            (unsigned)(s % 60));
+    }
+}
+
 void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
 {
     struct cli_report *r = ctx->report;
@@ -148,12 +186,15 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
     double t;
     if (!r->draw || (t = now()) < r->next_draw || atomic_flag_test_and_set(&r->drawing))
         return;
-    char a[32], b[32], c[32];
-    double s = t - r->began;
-    scaled((double)bytes, "B", a, sizeof a);
+    char share[64], a[32], b[32], c[32];
+    const double began = r->pass ? r->pass_began : r->began;
+    put_share(r, t, share, sizeof share);
+    scaled((double)bytes, "B, ", a, sizeof a);
     scaled((double)tokens, "tok", b, sizeof b);
-    scaled(s > 0 ? (double)tokens / s : 0, "tok/s", c, sizeof c);
-    fprintf(stderr, "\r%s: %s, %s, %s, %.0f s\033[K", ctx->tool->name, a, b, c, s);
+    scaled(t > began ? (double)tokens / (t - began) : 0, "tok/s", c, sizeof c);
+    fprintf(stderr, "\r%s: %s%s%s%s%s, %s, %.0f s\033[K", ctx->tool->name,
+            r->pass ? r->pass : "", r->pass ? " " : "", share, bytes ? a : "", b, c,
+            t - r->began);
     fflush(stderr);
     r->drawn = true;
     r->next_draw = t + 0.2;
@@ -220,9 +261,9 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_NO_LABEL_TOKEN] = "use 'decompose' without --label-token, or "
                                   "--accept-mismatch to write them as they are",
     [SLU_ADVISE_NO_PATTERN] = "leave --pattern out",
-    [SLU_ADVISE_OLMO_BOS] =
-        "use 'tokenize --bos', or --accept-mismatch and bos_token_id=None in OLMo-core's "
-        "TokenizerConfig",
+    [SLU_ADVISE_OLMO_BOS] = "use 'tokenize --bos', or --accept-mismatch and "
+                            "bos_token_id=None in OLMo-core's "
+                            "TokenizerConfig",
     [SLU_ADVISE_OLMO_EOS] =
         "use 'tokenize' without --no-eos, or --eos-id for files of ids; or use "
         "--accept-mismatch, and let OLMo-core read the rows of .csv.gz (shuffle(1))",

@@ -158,8 +158,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     if (rc)
         return rc;
     j->io.tok += b->n_tok;
-    cli_progress(j->io.ctx, slu_reader_bytes(j->io.reader) + slu_reader_bytes(j->again),
-                 j->io.tok);
+    cli_progress(j->io.ctx, slu_reader_bytes(j->again), j->io.tok);
     return slu_writer_pass(j->io.writer, b, err);
 }
 

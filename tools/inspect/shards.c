@@ -56,6 +56,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     const struct inspect_opts *o = ctx->opts;
     struct inspect_seen seen = {.kind = "shards"};
     struct slu_shardset *set;
+    struct slu_summary all;
     struct slu_batch b;
     struct slu_buf line = SLU_BUF_INIT;
     bool records = o->records != NO_RECORDS || o->jsonl;
@@ -67,6 +68,8 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     rc = slu_names_new(&seen.names, err);
     seen.header = slu_shardset_header(set);
     seen.format = slu_shardset_format(set);
+    if (!slu_shardset_summary(dir, false, &all, NULL))
+        cli_pass(ctx, NULL, 0, all.sum.n.tokens);
     while (!rc && (!records || left)) {
         rc = slu_shardset_next(set, &b, err);
         if (rc)

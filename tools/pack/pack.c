@@ -268,6 +268,8 @@ static int emit_bins(void *ctx, void *job, struct slu_err *err)
     struct pack_job *j = ctx;
     struct slot *s = job;
     slu_packing_settle(j->packing, &s->window);
+    j->written_tok += s->b.n_tok;
+    cli_progress(j->ctx, 0, j->written_tok);
     return put(j, &s->b, err);
 }
 
@@ -479,6 +481,7 @@ static int write_bins(void *ctx, struct slu_err *err)
     int rc = pack_write_planfile(j, err);
     if (rc || !j->writer)
         return rc;
+    cli_pass(j->ctx, "writing bins,", 0, j->tok - j->passed.tokens);
     rc = write_all(j, err);
     return rc || !j->balance ? rc : slu_balance_end(j->balance, j->writer, err);
 }

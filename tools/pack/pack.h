@@ -110,7 +110,7 @@ struct pack_job {
     uint64_t capacity;                 /* ids in the longest bin */
     uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids in a bin of each length, ascending */
     size_t n_bin_tok;
-    uint64_t waiting, pieces, tok;
+    uint64_t waiting, pieces, tok, written_tok; /* written_tok: of bins */
     struct slu_count passed, too_long, padding;
 };
 

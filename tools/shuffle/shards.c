@@ -245,6 +245,8 @@ static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct job *j = ctx;
 
+    if (!j->pass)
+        cli_progress(j->ctx, 0, slu_permute_result(j->permute)->out.tokens);
     return slu_permute_next(j->permute, b, JOB_TOK, err);
 }
 

@@ -132,6 +132,15 @@ void shuffle_progress(void *job, uint64_t n_tok)
     cli_progress(j->ctx, slu_reader_bytes(j->reader), n_tok);
 }
 
+static void begin_writing(struct job *j)
+{
+    const struct slu_permute_result *r = slu_permute_result(j->permute);
+    const struct opts *o = j->ctx->opts;
+    uint64_t n = r->taken.tokens + r->repeated.tokens - r->not_mixed.tokens;
+
+    cli_pass(j->ctx, "writing", 0, n < o->max_tokens ? n : o->max_tokens);
+}
+
 /* ---- a stream ---- */
 
 static void stopped(void *job)
@@ -174,6 +183,8 @@ int shuffle_emit(void *job, void *load, struct slu_err *err)
     struct shuffle_load *l = load;
     int rc = slu_writer_pass(j->writer, &l->b, err);
 
+    j->written_tok += l->b.n_tok;
+    cli_progress(j->ctx, 0, j->written_tok);
     slu_batch_trim(&l->b);
     return rc;
 }
@@ -353,6 +364,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (rc)
         shuffle_mix_explain(&j.mix, j.permute, j.reader, err);
     cli_timing(ctx, "write");
+    if (!rc && !j.pass)
+        begin_writing(&j);
     x = j.permute ? slu_permute_mixer(j.permute) : NULL;
     if (!rc && x)
         rc = shuffle_mix_report(&j.mix, x, slu_permute_period(j.permute, 0, 0),

@@ -57,6 +57,7 @@ struct job {
     struct slu_sum in;
     bool pass;                  /* shards take the sequences as they come; then */
     struct slu_summary summary; /* what the input says before */
+    uint64_t written_tok;       /* of a stream, for progress */
     struct slu_u128 input_id;   /* for shards: see struct slu_shards_cfg */
 };
 

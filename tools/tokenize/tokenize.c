@@ -338,6 +338,20 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     slu_buf_release(&b);
 }
 
+/* Stored bytes of the run's share of the sources; 0: not all are regular files. */
+static uint64_t sources_byte(const struct slu_sources *s)
+{
+    uint64_t n = 0;
+
+    for (size_t i = s->first; i < s->end; i++) {
+        const struct slu_source *src = slu_source_at(s, i);
+        if (!src->regular)
+            return 0;
+        n += (src->to < src->size_byte ? src->to : src->size_byte) - src->from;
+    }
+    return n;
+}
+
 static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     cli_stat_u64(ctx, "sources", s->sources);
@@ -441,6 +455,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_timing(ctx, "documents");
+    cli_pass(ctx, NULL, sources_byte(&o->sources), 0);
     if (!rc)
         rc = ingest(ctx, tokenizer, names, &seg, memory_byte, &out, &stat, err);
     if (!rc)

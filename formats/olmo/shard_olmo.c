@@ -14,8 +14,8 @@
  *
  * Of whole documents, each has one row, and there is no olmo-cache/, because OLMo-core
  * cuts documents by itself (NumpyFSLDataset, NumpyPackedFSLDataset). It does not read
- * the rows of local files: a document ends at EOS, or at EOS before BOS where its
- * tokenizer has a BOS. Documents that it would join or cut are refused, because it
+ * the rows of local files: a document ends at EOS, and for NumpyPackedFSLDataset only
+ * at an EOS before BOS if its tokenizer has a BOS. Documents that it would join or cut are refused, because it
  * truncates what it joined, and the rest of the file is lost.
  *
  * OLMo-core's index counts a file's ids in 32 bits and wraps around without an error,
@@ -320,9 +320,11 @@ static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err
     if (o->set.eos != SLU_NO_TOKEN)
         rc = slu_buf_printf(
             out, err,
-            "In files on a disk OLMo-core ends a document at EOS, or at EOS before BOS "
-            "if its tokenizer has a BOS;\nit does not read their `.csv.gz`. So give it "
-            "this tokenizer, whatever the model's configuration says:\n\n"
+            "OLMo-core does not read the `.csv.gz` of files on a disk. There a "
+            "document "
+            "ends at EOS, and for\n`NumpyPackedFSLDataset` at EOS before BOS if its "
+            "tokenizer has a BOS. So give it this tokenizer, whatever the\nmodel's "
+            "configuration says:\n\n"
             "```python\n"
             "TokenizerConfig(vocab_size=%llu, eos_token_id=%llu, pad_token_id=%llu, "
             "bos_token_id=",
@@ -339,9 +341,11 @@ static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err
     if (!rc && o->checked && o->bos != SLU_NO_TOKEN)
         rc = slu_buf_printf(out, err,
                             "`NumpyVSLDatasetConfig` refuses a BOS: there it is "
-                            "`bos_token_id=None`%s.\n",
+                            "`bos_token_id=None`.\n%s",
                             o->bos == o->set.eos
-                                ? ", and each document's BOS is read as a document"
+                                ? "BOS is EOS: all data sets but "
+                                  "`NumpyPackedFSLDataset` read each BOS as a "
+                                  "document of its own.\n"
                                 : "");
     if (!rc && !o->checked)
         rc = slu_buf_printf(out, err,

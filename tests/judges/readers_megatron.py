@@ -195,7 +195,8 @@ def main(scratch):
     check_inputs(found)
 
 
-with tempfile.TemporaryDirectory() as scratch:
-    main(scratch)
-    os.chdir("/")
-sets.finish()
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        main(scratch)
+        os.chdir("/")
+    sets.finish()

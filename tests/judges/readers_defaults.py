@@ -138,22 +138,12 @@ def card_tokenizer(path):
 
 
 def olmo_data(kind, tokenizer, path, **more):
+    """kind: FSL, Packed, Padded or VSL."""
     import olmo_core.data as data
-    with tempfile.TemporaryDirectory(dir=".", delete=False) if sys.version_info >= (3, 12) else Folder() as work:
-        made = getattr(data, "Numpy%sDatasetConfig" % (kind if kind == "VSL" else kind.replace("FSL", "") + "FSL"))(
-            tokenizer=tokenizer, paths=files(path, ".npy"), work_dir=os.path.abspath(work), **more).build()
-        made.prepare()
-        return made
-
-
-class Folder:
-    """Stays until the end, because data sets read it."""
-
-    def __enter__(self):
-        return tempfile.mkdtemp(dir=".")
-
-    def __exit__(self, *_):
-        pass
+    config = getattr(data, "Numpy%sDatasetConfig" % (kind if kind.endswith("SL") else kind + "FSL"))
+    made = config(tokenizer=tokenizer, paths=files(path, ".npy"), work_dir=os.path.abspath(tempfile.mkdtemp(dir=".")), **more).build()
+    made.prepare()
+    return made
 
 
 def powers(ids):

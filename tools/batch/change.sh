@@ -132,7 +132,7 @@ remove_set() {
         "$bin/${prefix}shuffle" -q --format wds --accept-mismatch --replace-set -o "$d" "$scratch/no.tks" 2>"$scratch/err" ||
         die "$(tail -n 1 "$scratch/err")"
     alive
-    rm -f "$d/manifest.jsonl" "$d/report.json" "$d/README.md" "$d/lengths.svg"
+    rm -f "$d/manifest.jsonl" "$d/report.json" "$d/README.md" "$d/lengths.svg" "$d/segments/documents.tks"
     alive
     rmdir "$d/segments" 2>/dev/null
     rmdir "$d" 2>/dev/null || die "$d: files are in it that sluice-batch did not make; move them away"

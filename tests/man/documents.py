@@ -62,7 +62,7 @@ for page, body in pages.items():
     result(not wrong, "%s: options exist" % page, wrong)
 
 # Targets of make.
-targets = set(re.findall(r"^([a-z][a-z0-9-]*):", make, re.M)) 
+targets = set(re.findall(r"^([a-z][a-z0-9-]*):", make, re.M))
 for page, body in pages.items():
     wrong = sorted(set(re.findall(r"(?:`|; |^)make ([a-z][a-z0-9-]*)", body, re.M)) - targets)
     result(not wrong, "%s: targets of make exist" % page, wrong)

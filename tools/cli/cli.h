@@ -233,8 +233,6 @@ void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json);
  * has its share and the time that is left. 0: the size is not known. what: a static
  * string, "writing"; NULL: the only pass. */
 void cli_pass(struct cli_ctx *ctx, const char *what, uint64_t n_byte, uint64_t n_tok);
-/* cli_pass over the input streams, whose sizes it finds. */
-void cli_pass_over(struct cli_ctx *ctx, const char *what, const struct slu_reader *r);
 /* Shows progress: bytes and tokens of this pass so far. Any thread may call; the line
  * is drawn at most five times a second. */
 void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens);

@@ -67,7 +67,8 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
                                    .seen = &ctx->seen};
 }
 
-void cli_pass_over(struct cli_ctx *ctx, const char *what, const struct slu_reader *r)
+/* cli_pass over the input streams, whose sizes it finds. */
+static void pass_over(struct cli_ctx *ctx, const char *what, const struct slu_reader *r)
 {
     struct slu_summary all;
     struct stat st;
@@ -104,7 +105,7 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
     if (!rc && !ctx->tokens && t->seen)
         slu_reader_find_duplicates(*r, &ctx->duplicates);
     if (!rc) {
-        cli_pass_over(ctx, t->seen ? NULL : "again,", *r);
+        pass_over(ctx, t->seen ? NULL : "again,", *r);
         cli_expect(ctx, *r);
         ctx->account.masks = slu_reader_header(*r)->masks;
     }

@@ -225,6 +225,11 @@ static int add_path(struct resolver *r, const char *path, struct slu_err *err)
         r->has_stdin = true;
         return add(r, path, NULL, err);
     }
+    if (slu_is_address(path))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "\"%s\": is an address, and only local files can be read; copy "
+                        "it to a folder, or pipe it in",
+                        path);
     if (stat(path, &st) != 0)
         return slu_fail_errno(err, "%s", path);
     return S_ISDIR(st.st_mode) ? add_folder(r, path, err) : add(r, path, &st, err);

@@ -1,5 +1,6 @@
 #include "io.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,15 @@
 #include <unistd.h>
 
 #include "lib/base/xxh3.h"
+
+bool slu_is_address(const char *name)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)name[n]) || (n && name[n] && strchr("+-.", name[n])))
+        n++;
+    return n > 1 && isalpha((unsigned char)*name) && !strncmp(name + n, "://", 3);
+}
 
 /* Waits for bytes at fd, its end or an error; SLU_E_IO if quit_fd becomes readable. */
 static int await(int fd, int quit_fd, struct slu_err *err)

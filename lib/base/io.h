@@ -17,6 +17,11 @@
 
 SLU_BEGIN_DECLS
 
+/* Whether the name is an address, as s3://bucket/key: a scheme of two or more letters,
+ * digits, "+", "-" or "." in front of "://". It names no file: open() would look for a
+ * folder "s3:". */
+bool slu_is_address(const char *name);
+
 /* Reads n bytes, or fewer at the end of the file; *got is their number. */
 SLU_MUST_USE int slu_read_full(int fd, void *buf, size_t n, size_t *got,
                                struct slu_err *err);

@@ -41,6 +41,13 @@ class WrongNumber(IndexError):
     """The caller's number of a sequence or step is out of range: no fault of a file."""
 
 
+def local(path: str) -> str:
+    """The path; SluiceError if it is an address, such as s3://bucket/set, which open() would take for a folder "s3:"."""
+    if re.match(r"[A-Za-z][A-Za-z0-9.+-]+://", path):
+        raise SluiceError(f"{path}: is an address, and only local files are read and written; copy it, or use a pipe")
+    return path
+
+
 def damaged(where: str, what: str) -> SluiceError:
     return SluiceError(f"{where}: damaged: {what}; copy or make the set again")
 

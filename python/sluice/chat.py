@@ -27,7 +27,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Callable, NoReturn
 
 from . import __version__
-from ._base import SluiceError, need, printable
+from ._base import SluiceError, local, need, printable
 from ._limits import LINE, MEMORY, guard
 
 if TYPE_CHECKING:
@@ -217,6 +217,11 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     add("-V", "--version", action="version", version=f"sluice-chat {__version__}", help="print the version")
     add("-h", "--help", action="help", help="print this")
     args = p.parse_args(argv)
+    for name in filter(None, (*args.files, args.tokenizer, args.template, args.rejects, args.output)):
+        try:
+            local(name)
+        except SluiceError as e:
+            p.error(str(e))
     args.keep = [name for name in args.keep.split(",") if name]
     if args.jobs < 0:
         p.error("-j wants a number of processes, or 0")

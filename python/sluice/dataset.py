@@ -24,6 +24,7 @@ from ._base import (
     damaged,
     digits,
     inner,
+    local,
     map_file,
     need,
     unpickle,
@@ -409,7 +410,8 @@ def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | Non
         written there once, 2 or 4 bytes an id. The default is `.sluice-ids` in the set's folder, or,
         where that cannot be written, a folder in $SLUICE_CACHE_DIR or the user's cache.
     """
-    where = os.path.abspath(os.fspath(path))
+    where = os.path.abspath(local(os.fspath(path)))
+    local(index or "")
     if os.path.isdir(where):
         s: Set = ShardSet(where, index=index)
     elif os.path.isfile(where) and map_file(where)[:4].tobytes() == MAGIC:

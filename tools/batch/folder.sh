@@ -120,9 +120,14 @@ absolute() {
     *) printf '%s\n' "$PWD/$1" ;;
     esac
 }
+# is_address NAME: as in lib/base/io.h.
+is_address() { printf '%s\n' "$1" | grep -qE '^[A-Za-z][A-Za-z0-9.+-]+://'; }
 # prepare RECIPE OUT: makes OUT, or takes the recipe in it for the new one.
 prepare() {
     recipe_name=$1
+    for name in "$1" "$2"; do
+        ! is_address "$name" || die "$name: is an address, and sluice-batch works in a local folder that all nodes see"
+    done
     lines=$scratch/lines canonical "$1" >"$scratch/recipe" || exit 1
     read_recipe "$scratch/recipe"
     OUT=$(absolute "$2")
@@ -187,6 +192,8 @@ expand() {
             *"$newline"*) die "$(at "input $input"): input = $pattern: there is a file with a line break in its name" ;;
             -*) f=./$f ;; # neither an option nor standard input
             esac
+            ! is_address "$f" ||
+                die "$(at "input $input"): input = $pattern: is an address, and only local files can be read; copy it to a folder that all nodes see"
             [ -e "$f" ] || die "$(at "input $input"): input = $pattern: there is no such file"
             [ -r "$f" ] || die "$(at "input $input"): input = $pattern: $f cannot be read"
             # shellcheck disable=SC2059 # one of the two above

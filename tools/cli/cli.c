@@ -56,7 +56,7 @@ const struct cli_opt cli_common_opt[] = {
     {"memory", 'M', CLI_SIZE, AT(memory), "SIZE",
      "memory budget; default: an eighth of the machine's memory"},
     {"tmpdir", 0, CLI_STRING, AT(tmpdir), "DIR",
-     "folder for data that exceeds memory; default $TMPDIR, else /var/tmp"},
+     "folder for data that exceeds memory; default $TMPDIR, else /var/tmp", .path = true},
     {"seed", 0, CLI_COUNT, AT(seed), "N", "seed of every random choice; default 0"},
     {"device", 0, CLI_CUSTOM, 0, "auto|cpu|cuda[:N]",
      "device for kernels; default auto", .parse = parse_device},
@@ -399,6 +399,8 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
         int rc = optarg && optarg == argv[optind - 1]
                      ? check_value(&t, t.opt[i], optarg, err)
                      : SLU_OK;
+        if (!rc && optarg)
+            rc = cli_check_address(ctx, t.opt[i], optarg, err);
         if (!rc)
             rc = set(t.opt[i], base, base, optarg, err);
         if (rc)
@@ -408,7 +410,11 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     }
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);
-    int rc = finish(ctx, err);
+    int rc = SLU_OK;
+    for (size_t i = 0; i < ctx->n_input && !rc; i++)
+        rc = cli_check_address(ctx, NULL, ctx->input[i], err);
+    if (!rc)
+        rc = finish(ctx, err);
     return rc ? rc : cli_part_apply(ctx, err);
 }
 

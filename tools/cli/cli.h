@@ -61,6 +61,8 @@ struct cli_opt {
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
     int result;                /* enum cli_effect */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
+    bool path; /* a CLI_STRING or CLI_CUSTOM names a file or folder, or several with
+                  commas, as CLI_INPUT and CLI_OUTPUT do: no address is accepted */
     uint64_t least, most; /* range of a given CLI_COUNT or CLI_SIZE; most 0: no limit */
 };
 

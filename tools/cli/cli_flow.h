@@ -33,7 +33,7 @@ struct cli_flow_opts {
      "run one stage of the work; stages exchange files in --work"},                    \
     {"phase", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), "STAGE"},   \
     {"work", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, work), "DIR",        \
-     "with --stage: folder of the stages' files"},                                     \
+     "with --stage: folder of the stages' files", .path = true},                       \
     {"ranges", 0, CLI_COUNT, (at) + offsetof(struct cli_flow_opts, ranges), "R",       \
      "with --stage: number of ranges, the parts of later stages;\n"                    \
      "default: the number of parts of the first stage"},                               \

@@ -87,7 +87,7 @@ static const struct cli_opt options[] = {
     {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
      "exact, near: also drop documents that repeat one of INDEX; alone:\n"
      "drop documents that share an n-gram with INDEX",
-     .result = true, .parse = take_against},
+     .result = true, .parse = take_against, .path = true},
     {"cut", 0, CLI_FLAG, AT(cut), NULL,
      "against: drop only the paragraphs that share an n-gram; substring:\n"
      "cut passages out, the default",

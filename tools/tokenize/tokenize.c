@@ -46,7 +46,7 @@ static const struct cli_opt options[] = {
     {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
      "tokenizer.json, tekken.json, a folder with one of them, .tiktoken\n"
      "rank file, bytes, or builtin (default)",
-     .result = true, .parse = parse_tokenizer},
+     .result = true, .parse = parse_tokenizer, .path = true},
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "pattern that splits text for a rank file: gpt2, cl100k, ...;\n"
      "default: by the file's name",
@@ -83,22 +83,22 @@ static const struct cli_opt options[] = {
     {"fasttext", 0, CLI_CUSTOM, AT(fasttext.id), "MODEL:LABEL>=P",
      "JSONL, Parquet: use only records to whose text the fastText model\n"
      "MODEL gives LABEL with a probability of at least P",
-     .result = true, .parse = tokenize_parse_fasttext},
+     .result = true, .parse = tokenize_parse_fasttext, .path = true},
     {"ids-keep", 0, CLI_CUSTOM, AT(ids_keep.id), "FILE",
      "use only records whose id is in FILE, one a line", .result = true,
-     .parse = tokenize_parse_ids_keep},
+     .parse = tokenize_parse_ids_keep, .path = true},
     {"ids-drop", 0, CLI_CUSTOM, AT(ids_drop.id), "FILE",
      "leave out records whose id is in FILE", .result = true,
-     .parse = tokenize_parse_ids_drop},
+     .parse = tokenize_parse_ids_drop, .path = true},
     {"urls-drop", 0, CLI_CUSTOM, AT(urls_drop.id), "FILE",
      "leave out records whose URL, or its host, is in FILE", .result = true,
-     .parse = tokenize_parse_urls_drop},
+     .parse = tokenize_parse_urls_drop, .path = true},
     {"url-field", 0, CLI_STRING, AT(url_field), "NAME",
      "field with the URL for --urls-drop; default url", .result = true},
     {"rules", 0, CLI_CUSTOM, AT(rules_text), "RULES",
      "leave out texts that fail gopher-quality, gopher-repetition, c4 or\n"
      "fineweb, or a FILE's thresholds; several with commas; help: list",
-     .result = true, .parse = tokenize_parse_rules},
+     .result = true, .parse = tokenize_parse_rules, .path = true},
     {"c4-lines", 0, CLI_FLAG, AT(c4_lines), NULL,
      "edit texts as C4 did: leave out lines without end mark, of few words\n"
      "or about cookies; drop texts with code or few sentences",

@@ -12,6 +12,9 @@
 /* PCRE2 copies its heap when that grows: half as much again is in use then. */
 #define HEAP_LIMIT_KIB (SLU_PCRE_RUN_BYTE / 3 * 2 >> 10)
 #define MOST_REPEATS   1000
+/* With a JIT. A tokenizer's pattern takes a few a byte. */
+#define JIT_LEAST  10000000
+#define JIT_A_BYTE 64
 #define REF_BYTES      16 /* bytes of a group that are compared in a step's time */
 
 struct slu_pcre {
@@ -178,7 +181,6 @@ int slu_pcre_run_new(struct slu_pcre_run **out, bool jit, struct slu_err *err)
     if (m->stack)
         pcre2_jit_stack_assign(m->context, NULL, m->stack);
     if (jit) {
-        pcre2_set_match_limit(m->context, UINT32_MAX);
         pcre2_set_depth_limit(m->context, UINT32_MAX);
     } else {
         pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
@@ -202,15 +204,15 @@ int slu_pcre_find(const struct slu_pcre *r, struct slu_pcre_run *m, const void *
 {
     const PCRE2_SPTR text = n ? p : (const void *)"";
     uint32_t options = PCRE2_NO_UTF_CHECK | (m->jit ? 0 : PCRE2_NO_JIT);
+    uint64_t most;
 
     m->n_step = 0;
     m->most_step = LEAST_STEPS + STEPS_A_BYTE * n;
     m->at = pos;
     m->most_ref = r->most_ref;
-    if (!m->jit) /* PCRE2's own, for one place; count_step counts no fewer */
-        pcre2_set_match_limit(m->context, m->most_step < UINT32_MAX
-                                              ? (uint32_t)m->most_step
-                                              : UINT32_MAX);
+    /* PCRE2's own, for one place; count_step counts no fewer */
+    most = m->jit ? JIT_LEAST + JIT_A_BYTE * (uint64_t)(n - pos) : m->most_step;
+    pcre2_set_match_limit(m->context, most < UINT32_MAX ? (uint32_t)most : UINT32_MAX);
     int rc = pcre2_match(r->code, text, n, pos, options, m->data, m->context);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
         rc = pcre2_match(r->code, text, n, pos, options | PCRE2_NO_JIT, m->data,

@@ -1,7 +1,8 @@
 /* pcre.h - regular expressions over UTF-8, by PCRE2.
  *
- * With jit, an expression is compiled to machine code where PCRE2 can do so, and has no
- * limit. Without, PCRE2's interpreter matches, and a search has a limit of steps: 10^6,
+ * With jit, an expression is compiled to machine code where PCRE2 can do so; a match may
+ * take 10^7 of PCRE2's counts, and 64 for each byte of the text behind it, at a place,
+ * which is about a tenth of a second. Without, PCRE2's interpreter matches, and a search has a limit of steps: 10^6,
  * and 16 for each byte of the text. A step is an item of the pattern that is tried at a
  * place of the text, and each byte that an item passes, in a look-ahead too. The limit
  * is one for the whole search, whatever the number of places at which a match may
@@ -49,8 +50,8 @@ SLU_MUST_USE int slu_pcre_run_new(struct slu_pcre_run **m, bool jit,
 void slu_pcre_run_free(struct slu_pcre_run *m);
 
 /* Finds the first match in the n bytes of valid UTF-8 at p, from pos on: *start … *end
- * - 1. SLU_EOF: there is none. SLU_E_LIMIT with PCRE2's reason: without jit, more steps
- * than a search may take, or more memory than SLU_PCRE_RUN_BYTE. SLU_E_NOMEM. */
+ * - 1. SLU_EOF: there is none. SLU_E_LIMIT with PCRE2's reason: more steps than a search
+ * may take or, without jit, more memory than SLU_PCRE_RUN_BYTE. SLU_E_NOMEM. */
 SLU_MUST_USE int slu_pcre_find(const struct slu_pcre *r, struct slu_pcre_run *m,
                                const void *p, size_t n, size_t pos, size_t *start,
                                size_t *end, struct slu_err *err);

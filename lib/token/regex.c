@@ -35,5 +35,11 @@ int pre_regex_next(const struct slu_pcre *r, struct slu_pcre_run *m, const uint8
 {
     int rc = slu_pcre_find(r, m, p, n, pos, start, end, err);
 
+    if (rc == SLU_E_LIMIT)
+        return slu_fail_at(err, SLU_E_LIMIT, pos,
+                           "pre-tokenizer: byte %zu of a text of %zu: its regular "
+                           "expression tries too many ways to match; leave this "
+                           "document out",
+                           pos, n);
     return rc < 0 ? slu_err_at(err, "pre-tokenizer") : rc;
 }

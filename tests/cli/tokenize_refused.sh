@@ -45,6 +45,19 @@ taken() {
 }
 taken "the file by itself"
 
+# A pattern that takes exponential time ends; one that takes a few steps a byte is not stopped.
+split='pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "PATTERN"}, "behavior": "Isolated", "invert": false},
+    {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]}'
+printf '{"text": "%s"}\n' "$(printf 'a%.0s' {1..40})" >forty.jsonl
+"$PYTHON" -c 'print("{\"text\": \"%s\"}" % ("a" * 4000000))' >long.jsonl
+file "${split/PATTERN/(?:a+)+c|[\\\\s\\\\S]}"
+status "a pattern that takes too long" 1 timeout 20 tokenize -t t.json --no-eos -o x.tks forty.jsonl
+check "  says so in one line" one_line err
+check "  and where" grep -qF "forty.jsonl: document 0: pre-tokenizer: byte 0 of a text of 40: its regular expression" err
+file "${split/PATTERN/a+b|a+(?:(?=c)c|)|[\\\\s\\\\S]}"
+status "a pattern that goes back over a long text" 0 timeout 20 tokenize -t t.json --no-eos -o x.tks long.jsonl
+rm -f x.tks
+
 for m in WordPiece WordLevel Unigram; do
     refused "model $m" "\"$m\"" "model.type=\"$m\"" model.merges=
 done

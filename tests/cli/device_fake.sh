@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # device_fake.sh - programs with a fake device (tests/fake/device_fake.c): the same bytes as on the CPU. If a call of
 # the device fails, auto gives one warning and the same bytes, and cuda exit status 1 and one line.
-# check-more: longer
+# check-more: whole
 
 have tokenize decompose pack || return 0
 if [ ! -x "$O/fake/bin/pack" ] || [ ! -x "$O/fake/bin/decompose" ]; then

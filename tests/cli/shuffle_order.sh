@@ -5,7 +5,7 @@
 
 have tokenize dedup decompose pack shuffle inspect || return 0
 
-corpus base.jsonl 4000000 21
+corpus base.jsonl "$(longer 1500000 4000000)" 21
 if [ -n "$MORE" ]; then
     "$PYTHON" - <<'PY'
 import json

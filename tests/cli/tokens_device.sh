@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # tokens_device.sh - the scan of files of ids on a device: the same bytes as on the CPU, and a device that fails at any
 # call. The device is a fake (tests/fake), which auto uses for all work.
-# check-more: longer
+# check-more: whole
 
 have inspect || return 0
 fake=$O/fake/bin

@@ -164,7 +164,7 @@ static void bpe_is_plain_bpe(void **state)
     struct slu_err err = SLU_ERR_INIT;
     unsigned odd = 0, whole = 0;
 
-    for (unsigned round = 0; round < 300; round++) {
+    for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 300 : 100; round < n_round; round++) {
         struct tok_model *m;
         void *copy = NULL;
         toy_make(y);
@@ -225,7 +225,7 @@ static void many_pieces_are_plain_bpe(void **state)
     struct slu_err err = SLU_ERR_INIT;
     unsigned whole = 0, odd = 0;
 
-    for (unsigned round = 0; round < 100; round++) {
+    for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 100 : 30; round < n_round; round++) {
         struct tok_model *m;
         struct bpe_piece piece[N];
         size_t n_want[N];
@@ -287,9 +287,9 @@ static void parts_are_the_piece(void **state)
     struct bpe_scratch scratch = {.is_part = true};
     struct slu_ids ids = {0};
     struct slu_err err = SLU_ERR_INIT;
-    unsigned n_part = 0, whole = 0;
+    unsigned n_part = 0, whole = 0, n_round = getenv("CHECK_MORE") ? 300 : 100;
 
-    for (unsigned round = 0; round < 300; round++) {
+    for (unsigned round = 0; round < n_round; round++) {
         struct tok_model *m;
         toy_make(y);
         struct bpe_cfg cfg = {.table = &y->table,
@@ -327,7 +327,7 @@ static void parts_are_the_piece(void **state)
         }
         bpe_free(m);
     }
-    assert_true(n_part > 4 * 300 * 20 && whole > 10);
+    assert_true(n_part > 4 * n_round * 20 && whole > 10);
     slu_ids_release(&ids);
     bpe_scratch_release(&scratch);
     free(y);

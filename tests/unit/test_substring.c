@@ -1,6 +1,6 @@
 /* test_substring.c - repeated passages compared with an oracle that compares every
  * window with all windows before it, on texts of two to five ids: runs, periods,
- * copies, packed and cut sequences.
+ * copies, packed and cut sequences. check-more: whole
  */
 #include <setjmp.h>
 #include <stdarg.h>

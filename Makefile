@@ -24,6 +24,11 @@ PKGS     := libzstd zlib liblzma libxxhash libarchive libpcre2-8 simdjson
 
 all: programs
 
+# One job a processor, unless -j says how many. `make clean all` keeps its order.
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(filter clean,$(MAKECMDGOALS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 # ---- the compiler ---------------------------------------------------------------------------
 
 CC        ?= cc
@@ -153,7 +158,9 @@ SCRIPT_BIN := $(addprefix $O/bin/$(PROGRAM_PREFIX),$(notdir $(SCRIPTS)))
 SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%) $O/share/sluice/python
 
 programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO)) $(if $(USE_FASTTEXT),$(FASTTEXT_SO))
+	$(LINE_END)
 lib: $O/libsluice.a $(LIB_SO)
+	$(LINE_END)
 
 $O/libsluice.a: $(LIB_OBJ)
 	@rm -f $@
@@ -249,6 +256,14 @@ clean:
 .PHONY: all programs lib clean force
 .SECONDARY:
 .DELETE_ON_ERROR:
+# V=1 shows the commands. Else a terminal shows what is made and, of all objects, how many are there.
 ifneq ($(V),1)
 Q := @
+ifneq ($(MAKE_TERMERR),)
+OBJECTS    := $(sort $(LIB_OBJ) $(COMMON_OBJ) $(foreach p,$(PROGRAMS),$(call PROGRAM_OBJ,$p)))
+N_OBJECT   := $(words $(OBJECTS))
+THERE      := $(wildcard $(OBJECTS))
+LINE_END    = @printf '\r\033[K' >&2
+Q           = @$(if $(filter $(OBJECTS),$@),$(eval THERE := $(sort $(THERE) $@)))printf '\r\033[K%s of %s  %s\r' $(words $(THERE)) $(N_OBJECT) '$@' >&2; 
+endif
 endif

@@ -200,6 +200,11 @@ check-random: programs
 	@$(TEST_ENV) $(PYTHON) tests/random/jobs.py $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)') \
 	    $(if $(SECONDS),--seconds '$(SECONDS)') $(if $(OTHER),--other '$(OTHER)') $(ARGS)
 
+ifneq ($(filter demo,$(GOALS)),)
+ifeq ($(wildcard $O/libsluice.a),)
+$(info demo: first compiles the programs, about a minute on two processors)
+endif
+endif
 demo: programs
 	@$(TEST_ENV) tests/demo.sh
 

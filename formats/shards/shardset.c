@@ -218,6 +218,7 @@ int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err)
                           (unsigned long long)s->n_line);
     s->have_next = slu_shardset_get_entry(&s->next, slu_json_root(j));
     slu_json_free(j);
+    s->listed_byte += s->next.n_byte;
     return s->have_next
                ? SLU_OK
                : slu_fail(err, SLU_E_FORMAT,

@@ -39,6 +39,12 @@ struct slu_shardset {
     uint64_t n_line;
     struct slu_shardset_entry next; /* its next line */
     bool have_next;
+    uint64_t listed_byte; /* of the files in the lines so far */
+
+    /* slu_shardset_verify_files. */
+    void (*progress)(void *ctx, uint64_t n_byte, uint64_t of_byte);
+    void *progress_ctx;
+    uint64_t verified_byte, verify_byte;
     char shard[300]; /* first file of the current shard, in DIR */
     void *state;     /* state of the layout; NULL: no shard is open */
     uint64_t n_here, n_expected;

@@ -60,9 +60,12 @@ static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 
 static int look_emit(void *ctx, void *job, struct slu_err *err)
 {
-    (void)ctx;
-    (void)job;
+    struct slu_shardset *s = ctx;
+    const struct look_job *j = job;
     (void)err;
+    s->verified_byte += j->e.n_byte;
+    if (s->progress)
+        s->progress(s->progress_ctx, s->verified_byte, s->verify_byte);
     return SLU_OK;
 }
 
@@ -171,7 +174,9 @@ static int check_set_folder(struct slu_shardset *s, struct slu_buf *scratch,
 }
 
 int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
-                              struct slu_err *err)
+                              void (*progress)(void *ctx, uint64_t n_byte,
+                                               uint64_t of_byte),
+                              void *ctx, struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {look_produce, look_work, look_emit};
     struct look_job job[8] = {{{{0}, 0, 0, 0, 0, 0, false}, SLU_BUF_INIT}};
@@ -184,6 +189,9 @@ int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
     int rc = check_report(s, err);
     if (!rc)
         rc = check_file(s, "manifest.jsonl", n_byte, xxh3, &job[0].scratch, err);
+    s->progress = progress;
+    s->progress_ctx = ctx;
+    s->verify_byte = s->listed_byte;
     rewind(s->manifest);
     s->n_line = 0;
     s->have_next = false;

@@ -174,7 +174,15 @@ static bool goes_straight(const struct slu_flow *f, unsigned table)
                          !(f->stage->flags & SLU_STAGE_NAMES)));
 }
 
-static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
+static void note_read(void *ctx, uint64_t n_byte)
+{
+    struct slu_flow *f = ctx;
+
+    f->read_byte += n_byte;
+    f->cfg->progress(f->cfg->progress_ctx, f->read_byte, f->reach_byte);
+}
+
+static struct slu_table_cfg table_cfg(struct slu_flow *f, unsigned table)
 {
     const long most = open_files();
 
@@ -190,6 +198,8 @@ static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
         .base = f->base,
         .n_part = f->n_part,
         .unsorted = is_unsorted(f, table),
+        .read = f->cfg->progress ? note_read : NULL,
+        .read_ctx = f,
         .out = goes_straight(f, table) ? f->out : NULL,
     };
 }

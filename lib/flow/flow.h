@@ -124,6 +124,10 @@ struct slu_flow_cfg { /* Borrowed until the call returns. */
      * is no log. NULL: these then read nothing. */
     int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
     void *again_ctx;
+    /* A job: receives the bytes of work files that it has read, and how many are within
+     * the stage's reach; it may read some twice, or none. NULL is legal. */
+    void (*progress)(void *ctx, uint64_t n_byte, uint64_t of_byte);
+    void *progress_ctx;
     uint64_t budget_byte; /* for tables and stages; batches in flight need more */
     const char *tmpdir;
     unsigned n_threads, n_slots;

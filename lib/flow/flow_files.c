@@ -248,6 +248,27 @@ static int check_ids(struct slu_flow *f, const struct slu_workfile *file,
         slu_workfile_path(file));
 }
 
+/* Bytes in a file of stage s that the job reads. */
+static uint64_t in_reach(const struct slu_flow *f, const struct slu_stage *s,
+                         const struct slu_workfile *file)
+{
+    uint64_t sum = 0, first, n, off_byte, n_byte;
+    struct slu_u128 hash;
+
+    for (unsigned k = 0; k < f->stage->n_in; k++) {
+        const struct slu_stage_input *in = &f->stage->in[k];
+        if (slu_stage_of(f->cfg->spec, in->table) != s || !slu_flow_has(f, in->table))
+            continue;
+        slu_flow_sections(f, in->table, &first, &n);
+        for (uint64_t i = 0; i < n; i++) {
+            slu_workfile_extent(file, first + i, &off_byte, &n_byte, &hash);
+            if (in->reach != SLU_READ_RANGE || i == f->job->part)
+                sum += n_byte;
+        }
+    }
+    return sum;
+}
+
 static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *param,
                    uint64_t i, struct slu_err *err)
 {
@@ -269,6 +290,7 @@ static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *pa
         rc = slu_workfile_damaged(file, err);
     if (!rc) {
         from->file[i].id = slu_workfile_id(file);
+        f->reach_byte += in_reach(f, s, file);
         if (s->flags & SLU_STAGE_NAMES)
             rc = read_names(f, s, &from->file[i], i == 0, file, err);
     }

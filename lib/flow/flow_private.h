@@ -62,6 +62,7 @@ struct slu_flow {
     slu_table_cell **cell;           /* functions of slu_flow_cut, by table; NULL:
                                         the top bits choose the cell */
     uint64_t share;                  /* 64ths of the budget that are in use */
+    uint64_t read_byte, reach_byte;  /* of work files: read, and within reach */
 };
 
 static inline const struct slu_stage *slu_stage_of(const struct slu_flow_spec *spec,

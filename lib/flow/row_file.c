@@ -14,6 +14,7 @@
 enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
 
 struct slu_row_file {
+    const struct slu_table_cfg *cfg;
     char *path;
     int fd;                       /* -1: not open */
     uint64_t part, longest, most; /* bytes of the part, longest row, and most bytes
@@ -50,6 +51,7 @@ int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
         return rc;
     }
     t->file[t->n_file++] = s;
+    s->cfg = &t->cfg;
     s->fd = -1;
     s->part = part;
     s->n_extent = n;
@@ -146,6 +148,8 @@ static int need(struct slu_row_file *s, uint64_t n, struct slu_err *err)
     s->off_byte += some;
     s->left_byte -= some;
     s->len += some;
+    if (s->cfg->read)
+        s->cfg->read(s->cfg->read_ctx, some);
     return SLU_OK;
 }
 

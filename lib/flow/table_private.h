@@ -27,6 +27,9 @@ struct slu_table_cfg {
     const uint64_t *base;
     uint64_t n_part;
     bool unsorted; /* ROWS that may be read in any order */
+    /* Receives the number of bytes of each read from a file; NULL is legal. */
+    void (*read)(void *ctx, uint64_t n_byte);
+    void *read_ctx;
     struct slu_workfile_out
         *out; /* STORE, LIST: the file, at the section that rows go to as they are put;
                  or NULL */

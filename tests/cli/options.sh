@@ -78,7 +78,13 @@ for p in decompose pack shuffle dedup inspect; do
     cat y.tks | $p -q $options --progress always >/dev/null 2>err
     check "  and none of a pipe" drawn "^$p: [0-9.]* [kM]*B, " <err
 done
-rm -f y.tks err
+dedup -q --near --stage sign --part 0/1 --work near y.tks
+dedup -q --near --stage group --part 0/1 --work near --progress always 2>err
+check "a stage that reads no stream shows its share" drawn '^dedup: [0-9]* %, ' <err
+shuffle -q --documents --format megatron -o checked y.tks
+inspect --verify --progress always checked >/dev/null 2>err
+check "inspect --verify shows the share of the bytes that it checks" drawn '^inspect: checking bytes, [0-9]* %, ' <err
+rm -rf y.tks err near checked
 tokenize -t bytes --max-tokens 2K c.jsonl -o x.tks
 inspect --json x.tks >x.json
 same "a count is decimal" yes "$(json x.json '"yes" if "--max-tokens=2000" in d["provenance"][0]["arguments"] else d["provenance"]')"

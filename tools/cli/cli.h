@@ -238,6 +238,9 @@ void cli_pass(struct cli_ctx *ctx, const char *what, uint64_t n_byte, uint64_t n
 /* Shows progress: bytes and tokens of this pass so far. Any thread may call; the line
  * is drawn at most five times a second. */
 void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens);
+/* Shows progress of a pass of of_byte, as a callback for modules; ctx: a struct cli_ctx.
+ * One thread at a time. */
+void cli_progress_of(void *ctx, uint64_t n_byte, uint64_t of_byte);
 /* Prints one line on stderr, "tool: …"; silent with -q. */
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* cli_warn as a callback for struct slu_device. */

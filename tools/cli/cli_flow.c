@@ -166,6 +166,10 @@ int cli_flow_run(struct cli_ctx *ctx, struct slu_flow_cfg cfg, bool again,
     cfg.spec = ctx->tool->flow(ctx);
     cfg.tmpdir = ctx->common.tmpdir;
     cfg.n_threads = (unsigned)ctx->common.threads;
+    if (s && !(s->flags & (SLU_STAGE_READS | SLU_STAGE_WRITES | SLU_STAGE_SET))) {
+        cfg.progress = cli_progress_of; /* those show the stream's own */
+        cfg.progress_ctx = ctx;
+    }
     int rc = s ? slu_flow_stage(&cfg, &job, r, err) : slu_flow_run(&cfg, r, err);
     if (rc)
         return rc;

@@ -155,6 +155,7 @@ void cli_pass(struct cli_ctx *ctx, const char *what, uint64_t n_byte, uint64_t n
     r->pass_began = now();
     r->pass_byte = n_byte;
     r->pass_tok = n_tok;
+    r->next_draw = 0; /* a short pass is seen, too */
 }
 
 /* Writes the share of the pass that is done, and the time that the rest takes if it is
@@ -166,7 +167,9 @@ static void put_share(const struct cli_report *r, double t, char *out, size_t n)
     out[0] = 0;
     if (all <= 0)
         return;
-    const double share = done < all ? done / all : 1;
+    if (done > all) /* what was read once is read again */
+        return;
+    const double share = done / all;
     int at = snprintf(out, n, "%.0f %%, ", 100 * share);
     if (share > 0 && t - r->pass_began >= 2) {
         uint64_t s = (uint64_t)((t - r->pass_began) * (1 - share) / share + 0.5);
@@ -189,16 +192,28 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
     char share[64], a[32], b[32], c[32];
     const double began = r->pass ? r->pass_began : r->began;
     put_share(r, t, share, sizeof share);
+    /* Tokens, if there are any: of bytes alone the speed is that of bytes. */
+    const bool of_bytes = bytes && !tokens;
+    const double n = of_bytes ? (double)bytes : (double)tokens;
     scaled((double)bytes, "B, ", a, sizeof a);
-    scaled((double)tokens, "tok", b, sizeof b);
-    scaled(t > began ? (double)tokens / (t - began) : 0, "tok/s", c, sizeof c);
+    scaled(n, of_bytes ? "B" : "tok", b, sizeof b);
+    scaled(t > began ? n / (t - began) : 0, of_bytes ? "B/s" : "tok/s", c, sizeof c);
     fprintf(stderr, "\r%s: %s%s%s%s%s, %s, %.0f s\033[K", ctx->tool->name,
-            r->pass ? r->pass : "", r->pass ? " " : "", share, bytes ? a : "", b, c,
-            t - r->began);
+            r->pass ? r->pass : "", r->pass ? " " : "", share,
+            bytes && tokens ? a : "", b, c, t - r->began);
     fflush(stderr);
     r->drawn = true;
     r->next_draw = t + 0.2;
     atomic_flag_clear(&r->drawing);
+}
+
+void cli_progress_of(void *ctx, uint64_t n_byte, uint64_t of_byte)
+{
+    struct cli_ctx *c = ctx;
+
+    if (c->report->pass_byte != of_byte)
+        cli_pass(c, c->report->pass, of_byte, 0);
+    cli_progress(c, n_byte, 0);
 }
 
 static void say(struct cli_ctx *ctx, const char *fmt, va_list ap)

@@ -84,8 +84,11 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     }
     if (rc == SLU_EOF)
         rc = slu_shardset_finish(set, &seen.sum, err);
-    if (!rc && o->verify)
-        rc = slu_shardset_verify_files(set, (unsigned)ctx->common.threads, err);
+    if (!rc && o->verify) {
+        cli_pass(ctx, "checking bytes,", 0, 0);
+        rc = slu_shardset_verify_files(set, (unsigned)ctx->common.threads,
+                                       cli_progress_of, ctx, err);
+    }
     if (!rc)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);
     if (!rc && !records)

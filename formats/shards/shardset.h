@@ -71,10 +71,10 @@ SLU_MUST_USE int slu_shardset_finish(struct slu_shardset *s, const struct slu_su
  * the bytes that were read, of all bytes of shards (NULL is legal). Checks a format's own folder
  * by the list in that folder (filelist.h). Also checks that the set has no further
  * bucket's folder and no further shard, which a trainer would read. */
-SLU_MUST_USE int slu_shardset_verify_files(
-    struct slu_shardset *s, unsigned n_threads,
-    void (*progress)(void *ctx, uint64_t n_byte, uint64_t of_byte), void *ctx,
-    struct slu_err *err);
+SLU_MUST_USE int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
+                                           void (*progress)(void *ctx, uint64_t n_byte,
+                                                            uint64_t of_byte),
+                                           void *ctx, struct slu_err *err);
 /* *json: [{"name": "D_8", "length": 256, "sequences": …, "tokens": …, "shards": …}, …]
  * of the buckets read so far. Caller frees with free(). */
 SLU_MUST_USE int slu_shardset_buckets(struct slu_shardset *s, char **json,

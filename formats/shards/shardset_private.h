@@ -1,5 +1,5 @@
-/* shardset_private.h - shared by shardset.c (a set's sequences) and shardset_verify.c
- * (the checks of its files). */
+/* shardset_private.h - shared by shardset.c (a set's sequences), shardset_manifest.c (its
+ * list of files) and shardset_verify.c (the checks of those). */
 #ifndef SLU_SHARDSET_PRIVATE_H
 #define SLU_SHARDSET_PRIVATE_H
 
@@ -63,6 +63,7 @@ int slu_shardset_incomplete(const struct slu_shardset *s, const char *what,
 /* The path DIR/a/bc; with a "", DIR/bc. */
 int slu_shardset_path(const struct slu_shardset *s, char out[PATH_MAX],
                       struct slu_err *err, const char *a, const char *b, const char *c);
+int slu_shardset_open_manifest(struct slu_shardset *s, struct slu_err *err);
 /* Reads the manifest's next line to s->next; SLU_EOF after the last. */
 int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err);
 /* Parses a line of a manifest; false if its numbers contradict each other, or if it

@@ -15,7 +15,7 @@
 /* With a JIT. A tokenizer's pattern takes a few a byte. */
 #define JIT_LEAST  10000000
 #define JIT_A_BYTE 64
-#define REF_BYTES      16 /* bytes of a group that are compared in a step's time */
+#define REF_BYTES  16 /* bytes of a group that are compared in a step's time */
 
 struct slu_pcre {
     pcre2_code *code;

@@ -199,8 +199,8 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
     scaled(n, of_bytes ? "B" : "tok", b, sizeof b);
     scaled(t > began ? n / (t - began) : 0, of_bytes ? "B/s" : "tok/s", c, sizeof c);
     fprintf(stderr, "\r%s: %s%s%s%s%s, %s, %.0f s\033[K", ctx->tool->name,
-            r->pass ? r->pass : "", r->pass ? " " : "", share,
-            bytes && tokens ? a : "", b, c, t - r->began);
+            r->pass ? r->pass : "", r->pass ? " " : "", share, bytes && tokens ? a : "",
+            b, c, t - r->began);
     fflush(stderr);
     r->drawn = true;
     r->next_draw = t + 0.2;

@@ -264,6 +264,6 @@ OBJECTS    := $(sort $(LIB_OBJ) $(COMMON_OBJ) $(foreach p,$(PROGRAMS),$(call PRO
 N_OBJECT   := $(words $(OBJECTS))
 THERE      := $(wildcard $(OBJECTS))
 LINE_END    = @printf '\r\033[K' >&2
-Q           = @$(if $(filter $(OBJECTS),$@),$(eval THERE := $(sort $(THERE) $@)))printf '\r\033[K%s of %s  %s\r' $(words $(THERE)) $(N_OBJECT) '$@' >&2; 
+Q           = @$(if $(filter $(OBJECTS),$@),$(eval THERE := $(sort $(THERE) $@)))printf '\r\033[K%s of %s  %s\r' $(words $(THERE)) $(N_OBJECT) '$@' >&2;
 endif
 endif

@@ -164,7 +164,8 @@ static void bpe_is_plain_bpe(void **state)
     struct slu_err err = SLU_ERR_INIT;
     unsigned odd = 0, whole = 0;
 
-    for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 300 : 100; round < n_round; round++) {
+    for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 300 : 100;
+         round < n_round; round++) {
         struct tok_model *m;
         void *copy = NULL;
         toy_make(y);
@@ -225,7 +226,8 @@ static void many_pieces_are_plain_bpe(void **state)
     struct slu_err err = SLU_ERR_INIT;
     unsigned whole = 0, odd = 0;
 
-    for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 100 : 30; round < n_round; round++) {
+    for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 100 : 30; round < n_round;
+         round++) {
         struct tok_model *m;
         struct bpe_piece piece[N];
         size_t n_want[N];

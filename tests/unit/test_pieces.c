@@ -85,8 +85,8 @@ static unsigned draw(unsigned n)
 }
 
 /* In a block of its own size, so that a sanitizer sees every byte read behind it. */
-static void compare(const char *level, const char *split, pre_scan_fn *scan, pieces_fn *find,
-                    const uint8_t *text, size_t n)
+static void compare(const char *level, const char *split, pre_scan_fn *scan,
+                    pieces_fn *find, const uint8_t *text, size_t n)
 {
     enum { MAX = 16 };
     uint32_t end[MAX + PIECES_SLACK];

@@ -40,6 +40,30 @@ static bool head_matches(const uint8_t *p, size_t n)
     return i < n && (p[i] == '"' || p[i] == '}');
 }
 
+/* Returns the place of the next byte that is not white space, from i on; or n. */
+static size_t skip_blank(const uint8_t *p, size_t n, size_t i)
+{
+    while (i < n && memchr(" \t\r\n", p[i], 4))
+        i++;
+    return i;
+}
+
+bool slu_jsonl_lines(const uint8_t *p, size_t n)
+{
+    const size_t bom = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0,
+                 at = skip_blank(p, n, bom);
+    if (!head_matches(p, n) || p[at] != '{')
+        return false;
+    const uint8_t *nl = memchr(p + at, '\n', n - at);
+    size_t end = nl ? (size_t)(nl - p) : n;
+    const size_t next = skip_blank(p, n, end);
+    while (memchr(" \t\r", p[end - 1], 3))
+        end--;
+    /* a line longer than what is known of it need not end yet */
+    return (p[end - 1] == '}' || (!nl && n == SLU_BYTES_PEEK)) &&
+           (next == n || p[next] == '{');
+}
+
 static int jsonl_open(struct slu_input_source *src, struct slu_err *err)
 {
     struct jsonl *j = calloc(1, sizeof *j);

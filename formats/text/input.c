@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text/kinds.h"
 #include "lib/base/json.h"
 
 /* The registry, in the order of probing; the last accepts anything. */
@@ -112,18 +113,20 @@ unsigned slu_input_rank(const char *path)
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     size_t n = strlen(base) - slu_bytes_suffix(base);
     if (n >= sizeof name)
-        return 0;
+        return 1;
     memcpy(name, base, n);
     name[n] = 0;
     const char *dot = strrchr(name, '.');
-    if (!dot || !strcasecmp(dot, ".md"))
+    if (slu_kind_named(name))
         return 0;
-    if (!strcasecmp(dot, ".json"))
+    if (!dot || !strcasecmp(dot, ".md"))
         return 1;
+    if (!strcasecmp(dot, ".json"))
+        return 2;
     for (size_t i = 0; i < N_FORMAT; i++)
         if (formats[i]->name_matches(name))
-            return 2;
-    return 0;
+            return 3;
+    return 1;
 }
 
 bool slu_input_splittable(const char *name, void *ctx)
@@ -135,26 +138,55 @@ bool slu_input_splittable(const char *name, void *ctx)
                  : slu_in_jsonl.name_matches(name) || slu_in_parquet.name_matches(name);
 }
 
+/* Fails, as the source is of a kind that is no text. */
+static int refuse(struct slu_input_source *src, const struct slu_kind *kind,
+                  struct slu_err *err)
+{
+    src->reject = SLU_REJECT_OTHER_KIND;
+    return slu_fail(err, SLU_E_FORMAT, "%s: is %s; %s", slu_input_name(src), kind->name,
+                    kind->way);
+}
+
+/* Chooses the format by the name, which has no compression suffix, and by the first
+ * bytes. What a name says of a text is not trusted: its lines may be records. */
+static int choose_by(struct slu_input_source *src, const char *name,
+                     const uint8_t *head, size_t n, struct slu_err *err)
+{
+    const struct slu_kind *kind = slu_kind_named(name);
+    size_t i;
+
+    if (!kind)
+        kind = slu_kind_headed(head, n);
+    for (i = 0; i < N_FORMAT && !kind && !src->format; i++)
+        if (formats[i]->name_matches(name))
+            src->format = formats[i];
+    if (src->format == &slu_in_text && slu_jsonl_lines(head, n))
+        src->format = &slu_in_jsonl;
+    if (!kind && !src->format && n == 0 && !src->src->regular)
+        src->format = &slu_in_jsonl; /* an empty pipe is not a text */
+    for (i = 0; i < N_FORMAT && !kind && !src->format; i++)
+        if (formats[i]->head_matches(head, n))
+            src->format = formats[i];
+    if (!kind && src->format == &slu_in_text)
+        kind = slu_kind_binary(head, n);
+    if (!kind)
+        return SLU_OK;
+    const int rc = refuse(src, kind, err);
+    const bool is_text = slu_utf8_valid_prefix(head, n) + 3 >= n;
+    return is_text ? slu_advise(err, SLU_ADVISE_FORMAT_TEXT, rc) : rc;
+}
+
 static int choose_format(struct slu_input_source *src, struct slu_err *err)
 {
     const uint8_t *head;
-    size_t n, i;
+    size_t n;
     char *name = strdup(src->src->name);
     if (!name)
         return slu_fail_nomem(err, strlen(src->src->name));
     name[strlen(name) - slu_bytes_suffix(name)] = 0;
     int rc = slu_bytes_peek(src->bytes, &head, &n, err);
-    if (rc)
-        goto out;
-    for (i = 0; i < N_FORMAT && !src->format; i++)
-        if (formats[i]->name_matches(name))
-            src->format = formats[i];
-    if (!src->format && n == 0 && !src->src->regular)
-        src->format = &slu_in_jsonl; /* an empty pipe is not a text */
-    for (i = 0; i < N_FORMAT && !src->format; i++)
-        if (formats[i]->head_matches(head, n))
-            src->format = formats[i];
-out:
+    if (!rc)
+        rc = choose_by(src, name, head, n, err);
     free(name);
     return rc;
 }
@@ -168,7 +200,7 @@ const char *slu_input_name(const struct slu_input_source *src)
 
 int slu_input_empty(struct slu_input_source *src, struct slu_err *err)
 {
-    src->empty = true;
+    src->reject = SLU_REJECT_EMPTY_SOURCE;
     int rc = slu_fail_at(err, SLU_E_TRUNCATED, 0, "%s: is empty", slu_input_name(src));
     return src->cfg->broken ? rc : slu_advise(err, SLU_ADVISE_ON_ERROR, rc);
 }
@@ -191,12 +223,8 @@ static int refuse_stream(struct slu_input_source *src, struct slu_err *err)
     if (src->from)
         return SLU_OK;
     int rc = slu_bytes_peek(src->bytes, &head, &n, err);
-    if (rc || n < 8 || memcmp(head, "\xF5TKSHEAD", 8))
-        return rc;
-    return slu_fail(err, SLU_E_FORMAT,
-                    "%s: is a token stream already; give it to dedup, decompose, pack "
-                    "or shuffle, and only texts to tokenize",
-                    slu_input_name(src));
+    const struct slu_kind *kind = rc ? NULL : slu_kind_stream(head, n);
+    return kind ? refuse(src, kind, err) : rc;
 }
 
 /* Opens the next source. A file that should be cut but is compressed belongs to the
@@ -295,7 +323,7 @@ static int break_off(struct slu_input *in, struct slu_block *b,
         .off = src->begin,
         .len = b->raw.len - src->begin,
         .part_off = src->part_off,
-        .reject = src->empty                     ? SLU_REJECT_EMPTY_SOURCE
+        .reject = src->reject                    ? src->reject
                   : why->code == SLU_E_TRUNCATED ? SLU_REJECT_TRUNCATED_SOURCE
                                                  : SLU_REJECT_DAMAGED_SOURCE,
     };

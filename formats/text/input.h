@@ -11,8 +11,8 @@
  * input_private.h, and a line in the registry (input.c). Its error messages name the
  * source and, if possible, the place.
  *
- * A source that is empty, ends early or is damaged (SLU_E_TRUNCATED, SLU_E_FORMAT) ends
- * the run. If cfg->broken is set, it ends only itself: its whole records come as usual,
+ * A source that is empty, of a kind that is no text (kinds.h), ends early or is damaged
+ * (SLU_E_TRUNCATED, SLU_E_FORMAT) ends the run. If cfg->broken is set, it ends only itself: its whole records come as usual,
  * then the bytes read of the next record, marked as broken, then the next source.
  */
 #ifndef SLU_INPUT_H
@@ -154,9 +154,9 @@ const uint8_t *slu_row_get_any(const uint8_t *p, struct slu_value *v);
 
 /* Returns the format "jsonl", "text", "tar", "zip" or "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
-/* Returns a rank for struct slu_sources_cfg: 2 for names of data sets (jsonl, ndjson,
- * parquet, pq, txt, text, tar, zip, compressed or not), 1 for json, which settings have
- * too, 0 for all others. */
+/* Returns a rank for struct slu_sources_cfg: 3 for names of data sets (jsonl, ndjson,
+ * parquet, pq, txt, text, tar, zip, compressed or not), 2 for json, which settings have
+ * too, 0 for names of kinds that are no text (kinds.h), 1 for all others. */
 unsigned slu_input_rank(const char *name);
 /* Whether uncompressed files of that name can be cut at any record, or row group (see
  * slu_sources_share). ctx: the struct slu_input_format that was chosen, or NULL. */

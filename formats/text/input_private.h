@@ -19,7 +19,8 @@ struct slu_input_source {
     uint64_t document;
     size_t begin;
     uint64_t part_off; /* offset in that record of its first byte in b->raw */
-    bool empty;        /* slu_input_empty was called */
+    /* why nothing of the source is a record, if it is for that that it is left */
+    enum slu_reject reject;
     /* For formats that read the file themselves: bytes taken, raw and as stored. */
     uint64_t own_byte, own_stored_byte;
     uint64_t other_byte; /* bytes read from `from` on that belong to other shares */
@@ -40,6 +41,10 @@ SLU_MUST_USE int slu_block_add(struct slu_block *b, struct slu_record_ref rec,
 /* Appends a record with its fields, in a block of rows. */
 SLU_MUST_USE int slu_block_add_row(struct slu_block *b, struct slu_record_ref rec,
                                    struct slu_row_fields fields, struct slu_err *err);
+
+/* Whether p[0, n), the first bytes of a file, are lines of JSON objects: the first line
+ * is one, as far as it is known, and the second begins as one. */
+bool slu_jsonl_lines(const uint8_t *p, size_t n);
 
 extern const struct slu_input_format slu_in_jsonl, slu_in_text, slu_in_tar, slu_in_zip,
     slu_in_parquet;

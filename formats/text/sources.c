@@ -177,8 +177,10 @@ static int keep_highest(struct resolver *r, size_t before, size_t below,
     for (size_t i = before; i < r->n; i++) {
         if (r->e[i].rank == best)
             r->e[kept++] = r->e[i];
-        else if (r->e[i].rank >= 0 && !r->s->n_lower++)
+        else if (r->e[i].rank > 0 && !r->s->n_lower++)
             r->lower = r->e[i].path;
+        else if (r->e[i].rank == 0 && !r->s->n_other++)
+            r->other = r->e[i].path;
     }
     r->n = kept;
     return SLU_OK;
@@ -346,6 +348,7 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
     s->unused_exclude = unused_glob(cfg->exclude, r.excluded, &s->unused_exclude_len);
     s->special = r.special;
     s->lower = s->n_lower ? s->bytes + r.lower : NULL;
+    s->other = s->n_other ? s->bytes + r.other : NULL;
     free(r.e);
     return rc;
 }

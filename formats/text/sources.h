@@ -47,6 +47,8 @@ struct slu_sources {
     char *special;     /* the first of these by bytes; NULL: none */
     uint64_t n_lower;  /* left out: files of folders with a lower rank than others */
     const char *lower; /* the first of these; NULL: none */
+    uint64_t n_other;  /* of these, those of rank 0, which are not in n_lower */
+    const char *other; /* the first; NULL: none */
     /* the first glob of `include` and of `exclude` that no file of a folder matches, in
      * cfg; NULL: none. Globs of `exclude` are compared only with what is included. */
     const char *unused_include, *unused_exclude;
@@ -64,7 +66,8 @@ struct slu_sources_cfg {
      * none of `exclude` (NULL: none). Globs are separated by commas. A glob with a
      * slash is matched with the path below the folder, others with the file's name. */
     const char *include, *exclude;
-    /* Returns a file's rank, from 0; unused if `include` is set. NULL: all are 0. */
+    /* Returns a file's rank, from 0, which files have that cannot be read; unused if
+     * `include` is set. NULL: all are 0. */
     unsigned (*rank)(const char *name);
     const char *prefix; /* "PREFIX/" begins each name, with one slash; NULL: none */
     /* Finds the domain of each file without one in its path: the bytes that "{}" stands

@@ -26,7 +26,7 @@ struct resolver {
     bool has_stdin;
     char *special; /* see struct slu_sources */
     const struct slu_sources_cfg *cfg;
-    size_t lower;                /* path of s->lower */
+    size_t lower, other;         /* paths of s->lower and s->other */
     size_t domain;               /* of the paths that are added; 0: none */
     uint64_t included, excluded; /* globs that matched a file: bit i for the i-th */
 };

@@ -124,6 +124,7 @@ enum slu_reject {
     SLU_REJECT_TRUNCATED_SOURCE,
     SLU_REJECT_DAMAGED_SOURCE,
     SLU_REJECT_EMPTY_SOURCE,
+    SLU_REJECT_OTHER_KIND, /* no text and no records: a picture, a table, … */
     /* Records that are good, and that a filter leaves out (slu_reject_is_filter). */
     SLU_REJECT_WHERE,
     SLU_REJECT_IDS_KEEP,

@@ -85,7 +85,7 @@ unset SLURM_ARRAY_TASK_ID
 
 # texts and archives: three documents
 mkdir -p t/s
-"$PYTHON" -c 'open("t/one.txt","w").write("one\n"*40000); open("t/s/two.md","w").write("{\"text\": 2}\n")
+"$PYTHON" -c 'open("t/one.txt","w").write("one\n"*40000); open("t/s/two.md","w").write("{text: 2}\n")
 open("t/zwölf.c","w").write("int main(void)\n{\n}\n"); open("t/s/empty.txt","w")'
 tokenize -t bytes --include '*' -o t.tks t
 same "texts" 3 "$(sum t.tks | cut -d ' ' -f 2)"

@@ -262,6 +262,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_IDS] =
         "leave out --eos-id, --vocab-size and --column, or say what the file is with "
         "--input-format or --token-bytes",
+    [SLU_ADVISE_FORMAT_TEXT] = "or read it as one text with --format text",
     [SLU_ADVISE_INCLUDE] = "give --include other globs, or leave it out",
     [SLU_ADVISE_INDEX] =
         "make one of the other texts' stream with 'dedup --save-index FILE', with "

@@ -103,6 +103,12 @@ void tokenize_warn_left_out(struct cli_ctx *ctx)
         cli_warn(ctx, "left out of folders: %llu FIFO%s, sockets or devices: %s%s",
                  (unsigned long long)s->n_special, slu_plural(s->n_special), s->special,
                  s->n_special > 1 ? ", ..." : "");
+    if (s->n_other)
+        cli_warn(ctx,
+                 "left out of folders: %llu file%s with names of other kinds than text: "
+                 "%s%s; named alone, a message says what to do with it",
+                 (unsigned long long)s->n_other, slu_plural(s->n_other), s->other,
+                 s->n_other > 1 ? ", ..." : "");
     if (s->n_lower)
         cli_warn(ctx,
                  "left out of folders: %llu file%s, as others there have the names of "

@@ -216,9 +216,9 @@ $O/arrow/%.c.o: %.c $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fvisibility=hidden -MMD -MP -c -o $@ $<
 
-$(PARQUET_SO): $(PARQUET_OBJ)
+$(PARQUET_SO): $(PARQUET_OBJ) $O/arrow/flags
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(ARROW_CONFIG) --libs parquet arrow) -pthread
+	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(PARQUET_OBJ) $(shell $(ARROW_CONFIG) --libs parquet arrow) -pthread
 
 $(FASTTEXT_SO): lib/filter/fasttext_shim.cc lib/filter/fasttext.h $O/flags
 	@mkdir -p $(@D)

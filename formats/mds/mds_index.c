@@ -1,12 +1,10 @@
 /* mds_index.c - reads index.json of a folder of MDS shards: the index that
  * mosaicml-streaming writes for a data set, or that its merge_index makes of several
  * (names with folders). */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/ids/raw_file.h"
@@ -27,11 +25,8 @@ bool slu_mds_index_is(const char *dir)
     char path[PATH_MAX], *text = malloc(LOOK + 1);
     bool is = false;
     size_t n = 0;
-    int fd = text && !index_path(dir, path)
-                 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-                 : -1;
-    struct stat st;
-    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+    int fd = -1;
+    if (text && !index_path(dir, path) && !slu_open_regular(&fd, path, NULL, NULL) &&
         !slu_read_full(fd, text, LOOK, &n, NULL)) {
         text[n] = 0;
         for (const char *p = text; !is && (p = strstr(p, "\"format\"")); p++) {

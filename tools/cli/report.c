@@ -27,9 +27,10 @@ struct cli_report {
     atomic_flag drawing;
     _Atomic double next_draw;
     _Atomic uint64_t bytes, tokens;
-    const char *pass; /* cli_pass */
-    double pass_began;
-    uint64_t pass_byte, pass_tok;
+    /* cli_pass */
+    const char *_Atomic pass;
+    _Atomic double pass_began;
+    _Atomic uint64_t pass_byte, pass_tok;
 };
 
 static double now(void)

@@ -24,9 +24,9 @@ PKGS     := libzstd zlib liblzma libxxhash libarchive libpcre2-8 simdjson
 
 all: programs
 
-# One job a processor, unless -j says how many. `make clean all` keeps its order.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(filter clean,$(MAKECMDGOALS)),)
-MAKEFLAGS += -j$(shell nproc)
+# One job a processor, unless -j says how many, which make 4.3 shows to commands alone. `make clean all` keeps its order.
+ifeq ($(MAKELEVEL)$(filter clean,$(MAKECMDGOALS)),0)
+MAKEFLAGS += $(shell { echo "$$MAKEFLAGS" | tr ' ' '\n'; tr '\0' '\n' </proc/$$PPID/cmdline; } | grep -qE '^(-[a-zA-Z]*j|--jobs)' || echo -j$$(nproc))
 endif
 
 # ---- the compiler ---------------------------------------------------------------------------

@@ -192,7 +192,8 @@ $(filter-out lib python,$(FOR)):
 	@:
 .PHONY: $(FOR)
 endif
-check-for: $(patsubst unit/%,$O/unit/%,$(filter unit/%,$(FOR_NAMES))) $(if $(filter-out unit/%,$(FOR_NAMES)),programs $(SHIM) $(FAKE_BIN))
+check-for: $(patsubst unit/%,$O/unit/%,$(filter unit/%,$(FOR_NAMES))) $(if $(filter-out unit/%,$(FOR_NAMES)),programs $(SHIM) $(FAKE_BIN)) \
+           $(if $(filter library-examples headers,$(FOR_NAMES)),installed)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check for $(FOR)
 
 # Random jobs, each run in several ways that must agree; OTHER names the programs of another build.

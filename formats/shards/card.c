@@ -19,7 +19,7 @@ typedef unsigned long long ull; /* for printf */
 /* ---- pieces ---- */
 
 /* "1,234,567" */
-static const char *grouped(uint64_t v, char out[32])
+const char *slu_card_grouped(uint64_t v, char out[32])
 {
     char digits[24];
     int n = snprintf(digits, sizeof digits, "%llu", (ull)v), k = 0;
@@ -34,7 +34,7 @@ static const char *grouped(uint64_t v, char out[32])
 
 /* Puts foreign text into a table cell: without Markdown, HTML or line ends; bytes that
  * are not UTF-8 become U+FFFD. */
-static int put_text(struct slu_buf *out, const char *s, struct slu_err *err)
+int slu_card_text(struct slu_buf *out, const char *s, struct slu_err *err)
 {
     static const char special[] = "\\`*_{}[]()#+!|<>&~$";
     const uint8_t *p = (const uint8_t *)s;
@@ -140,30 +140,32 @@ static int row_u64(struct slu_buf *out, const char *name, uint64_t v,
                    struct slu_err *err)
 {
     char n[32];
-    return slu_buf_printf(out, err, "| %s | %s |\n", name, grouped(v, n));
+    return slu_buf_printf(out, err, "| %s | %s |\n", name, slu_card_grouped(v, n));
 }
 
 static int put_head(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
 {
     const struct slu_count *n = &c->sum->n;
     char a[32], b[32], d[32];
-    int rc =
-        slu_buf_printf(out, err,
-                       "# %s tokens in %s\n\n"
-                       "%s sequences of token ids for training language models, "
-                       "made from %s documents",
-                       grouped(n->tokens, a),
-                       c->cfg->documents ? "whole documents" : "sequences by length",
-                       grouped(n->sequences, b), grouped(n->documents, d));
+    int rc = slu_buf_printf(
+        out, err,
+        "# %s tokens in %s\n\n"
+        "%s sequences of token ids for training language models, "
+        "made from %s documents",
+        slu_card_grouped(n->tokens, a),
+        c->cfg->documents ? "whole documents" : "sequences by length",
+        slu_card_grouped(n->sequences, b), slu_card_grouped(n->documents, d));
     if (!rc && c->cfg->documents)
         rc = slu_buf_printf(out, err, ": each sequence is a whole document");
     else if (!rc && c->n_bucket)
         rc = slu_buf_printf(
             out, err,
             ", in %u folder%s: all sequences of a folder have the same length (%s%s%s)",
-            c->n_bucket, slu_plural(c->n_bucket), grouped(c->bucket[0].b->length, a),
-            c->n_bucket == 1 ? "" : " to ",
-            c->n_bucket == 1 ? "" : grouped(c->bucket[c->n_bucket - 1].b->length, b));
+            c->n_bucket, slu_plural(c->n_bucket),
+            slu_card_grouped(c->bucket[0].b->length, a), c->n_bucket == 1 ? "" : " to ",
+            c->n_bucket == 1
+                ? ""
+                : slu_card_grouped(c->bucket[c->n_bucket - 1].b->length, b));
     if (!rc)
         rc = slu_buf_printf(out, err,
                             ".\nThe files are %s.\n\n"
@@ -192,7 +194,7 @@ static int put_tokenizer(const struct slu_header *h, struct slu_buf *out,
              known);
     int rc = slu_buf_printf(out, err, "| tokenizer | ");
     if (!rc)
-        rc = put_text(out, name, err);
+        rc = slu_card_text(out, name, err);
     return rc ? rc : slu_buf_printf(out, err, " |\n");
 }
 
@@ -205,14 +207,15 @@ static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_e
                             "`%s` |\n| licence | ",
                             c->cfg->format->name);
     if (!rc)
-        rc = put_text(out, c->cfg->license ? c->cfg->license : "not specified", err);
+        rc = slu_card_text(out, c->cfg->license ? c->cfg->license : "not specified",
+                           err);
     if (!rc)
         rc = slu_buf_printf(out, err, " |\n");
     if (!rc)
         rc = row_u64(out, "tokens", c->sum->n.tokens, err);
     if (!rc)
         rc = slu_buf_printf(out, err, "| of which padding | %s (%.2f %%) |\n",
-                            grouped(c->sum->padding, n),
+                            slu_card_grouped(c->sum->padding, n),
                             percent(c->sum->padding, c->sum->n.tokens));
     if (!rc)
         rc = row_u64(out, "sequences", c->sum->n.sequences, err);
@@ -222,7 +225,7 @@ static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_e
         rc = row_u64(out, "documents", c->sum->n.documents, err);
     if (!rc)
         rc = slu_buf_printf(out, err, "| vocabulary | %s ids, %u bytes each |\n",
-                            grouped(h->vocab_size, n), slu_header_stored(h));
+                            slu_card_grouped(h->vocab_size, n), slu_header_stored(h));
     if (!rc)
         rc = put_id(out, "end of document", h->eos, err);
     if (!rc)
@@ -246,7 +249,7 @@ static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_e
     if (!rc && c->n_packed && c->cfg->format->boundaries) {
         rc = slu_buf_printf(out, err, "\nSequences that hold several documents: ");
         if (!rc)
-            rc = put_text(out, c->cfg->format->boundaries, err);
+            rc = slu_card_text(out, c->cfg->format->boundaries, err);
         if (!rc)
             rc = slu_buf_printf(out, err, ".\n");
     }
@@ -302,7 +305,8 @@ static int put_documents(const struct slu_card *c, struct slu_buf *out,
         out, err,
         "## Files\n\nThe folder `documents` has %s shard%s; each has the documents "
         "that begin in %s %s%s.\n\n",
-        grouped(k->n_shard, a), slu_plural(k->n_shard), grouped(k->rule.size, b),
+        slu_card_grouped(k->n_shard, a), slu_plural(k->n_shard),
+        slu_card_grouped(k->rule.size, b),
         k->rule.per_tok ? "bytes of ids" : "documents",
         k->rule.per_tok && k->rule.per_seq ? more : "");
 }
@@ -320,13 +324,14 @@ static int put_buckets(const struct slu_card *c, struct slu_buf *out,
     for (unsigned i = 0; i < c->n_bucket && !rc; i++) {
         const struct slu_shard_bucket *k = c->bucket[i].b;
         uint64_t n_tok = k->n_seq * k->n_id;
-        rc = slu_buf_printf(out, err, "| `%s` | %s | %s | %s | %.1f %% | %s | %s",
-                            k->name, grouped(k->length, a), grouped(k->n_seq, b),
-                            grouped(n_tok, d), percent(n_tok, c->sum->n.tokens),
-                            grouped(k->n_shard, e), grouped(k->shard_sequences, f));
+        rc = slu_buf_printf(
+            out, err, "| `%s` | %s | %s | %s | %.1f %% | %s | %s", k->name,
+            slu_card_grouped(k->length, a), slu_card_grouped(k->n_seq, b),
+            slu_card_grouped(n_tok, d), percent(n_tok, c->sum->n.tokens),
+            slu_card_grouped(k->n_shard, e), slu_card_grouped(k->shard_sequences, f));
         if (!rc && c->bucket[i].n_short)
             rc = slu_buf_printf(out, err, ", the last %s",
-                                grouped(c->bucket[i].n_short, a));
+                                slu_card_grouped(c->bucket[i].n_short, a));
         if (!rc)
             rc = slu_buf_printf(out, err, " |\n");
     }
@@ -350,18 +355,19 @@ static int put_domains(const struct slu_card *c, struct slu_buf *out,
         const struct slu_domain_row *r = &c->domain[i];
         rc = slu_buf_printf(out, err, "| ");
         if (!rc)
-            rc = r->name ? put_text(out, r->name, err)
+            rc = r->name ? slu_card_text(out, r->name, err)
                          : slu_buf_printf(out, err, "(none)");
         if (!rc)
-            rc = slu_buf_printf(out, err, " | %s | %s | %.1f %% |\n",
-                                grouped(r->documents, a), grouped(r->tokens, b),
-                                percent(r->tokens, all.tokens));
+            rc = slu_buf_printf(
+                out, err, " | %s | %s | %.1f %% |\n", slu_card_grouped(r->documents, a),
+                slu_card_grouped(r->tokens, b), percent(r->tokens, all.tokens));
     }
     if (!rc && c->n_domain > most) {
         struct slu_domain_row r = slu_domains_sum(c->domain, most, c->n_domain);
         rc = slu_buf_printf(out, err, "| (%zu others) | %s | %s | %.1f %% |\n",
-                            c->n_domain - most, grouped(r.documents, a),
-                            grouped(r.tokens, b), percent(r.tokens, all.tokens));
+                            c->n_domain - most, slu_card_grouped(r.documents, a),
+                            slu_card_grouped(r.tokens, b),
+                            percent(r.tokens, all.tokens));
     }
     return rc ? rc : slu_buf_printf(out, err, "\n");
 }
@@ -375,43 +381,17 @@ static int put_sources(const struct slu_card *c, struct slu_buf *out,
     int rc = slu_names_sources(c->cfg->names, name, SOURCE_ROWS, &n, err);
     if (!rc)
         rc = slu_buf_printf(out, err, "## Sources\n\n%s file%s of text:\n\n",
-                            grouped(n, a), slu_plural(n));
+                            slu_card_grouped(n, a), slu_plural(n));
     for (uint64_t i = 0; i < n && i < SOURCE_ROWS && !rc; i++) {
         rc = slu_buf_printf(out, err, "- ");
         if (!rc)
-            rc = put_text(out, name[i], err);
+            rc = slu_card_text(out, name[i], err);
         if (!rc)
             rc = slu_buf_printf(out, err, "\n");
     }
     if (!rc && n > SOURCE_ROWS)
         rc = slu_buf_printf(out, err, "- and %s more; `report.json` names up to %u\n",
-                            grouped(n - SOURCE_ROWS, a), SOURCES);
-    return rc ? rc : slu_buf_printf(out, err, "\n");
-}
-
-static int put_dropped(const struct slu_card *c, struct slu_buf *out,
-                       struct slu_err *err)
-{
-    const struct slu_account *l = c->account;
-    char a[32], b[32], d[32];
-    unsigned n = 0;
-    int rc = slu_buf_printf(out, err, "## Left out by the last step\n\n");
-    for (unsigned i = 0; i < l->n_dropped && !rc; i++) {
-        if (!l->dropped[i].n.sequences)
-            continue;
-        if (n++ == 0)
-            rc = slu_buf_printf(
-                out, err,
-                "| reason | documents | sequences | tokens |\n|---|---:|---:|---:|\n");
-        if (!rc)
-            rc = slu_buf_printf(out, err, "| %s | %s | %s | %s |\n",
-                                l->dropped[i].reason,
-                                grouped(l->dropped[i].n.documents, a),
-                                grouped(l->dropped[i].n.sequences, b),
-                                grouped(l->dropped[i].n.tokens, d));
-    }
-    if (!rc && n == 0)
-        rc = slu_buf_printf(out, err, "Nothing.\n");
+                            slu_card_grouped(n - SOURCE_ROWS, a), SOURCES);
     return rc ? rc : slu_buf_printf(out, err, "\n");
 }
 
@@ -458,11 +438,11 @@ static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_er
     for (size_t i = 0; i < h->n_step && !rc; i++) {
         rc = slu_buf_printf(out, err, "%s ", i ? "," : "");
         if (!rc)
-            rc = put_text(out, h->step[i].program, err);
+            rc = slu_card_text(out, h->step[i].program, err);
         if (!rc)
             rc = slu_buf_printf(out, err, " ");
         if (!rc)
-            rc = put_text(out, h->step[i].version, err);
+            rc = slu_card_text(out, h->step[i].version, err);
     }
     return rc ? rc : slu_buf_printf(out, err, ".\n\n");
 }
@@ -482,8 +462,8 @@ int slu_card_markdown(const struct slu_card *c, struct slu_buf *out,
 {
     static int (*const part[])(const struct slu_card *, struct slu_buf *,
                                struct slu_err *) = {
-        put_front,   put_head,    put_facts,   put_use, put_buckets,
-        put_domains, put_sources, put_dropped, put_made};
+        put_front,   put_head,    put_facts,      put_use, put_buckets,
+        put_domains, put_sources, slu_card_steps, put_made};
     int rc = SLU_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && !rc; i++)
         rc = part[i](c, out, err);

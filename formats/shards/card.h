@@ -3,8 +3,8 @@
  *
  * README.md is Markdown with a YAML front matter (licence, size category, tags, and for
  * Parquet a configuration for each bucket). Its text says what the set is and how to
- * read this format in Python; lists buckets, domains, sources and dropped tokens; and
- * says how the set was made and how to verify it. Everything depends only on the facts,
+ * read this format in Python; lists buckets, domains, sources and what each step left out;
+ * and says how the set was made and how to verify it. Everything depends only on the facts,
  * not on time, host or place. Names of domains and sources, the licence and arguments
  * are escaped, and long lists are cut and counted.
  *
@@ -17,6 +17,7 @@
 #include "formats/shards/shard.h"
 #include "lib/stream/domains.h"
 #include "lib/stream/lengths.h"
+#include "lib/stream/steps.h"
 
 struct slu_card_bucket {
     const struct slu_shard_bucket *b;
@@ -31,7 +32,8 @@ struct slu_card {
     const struct slu_header *header;
     const struct slu_account *account;
     const struct slu_sum *sum;
-    uint64_t n_packed; /* sequences of several segments */
+    const struct slu_steps *steps; /* the last one wrote the set */
+    uint64_t n_packed;             /* sequences of several segments */
     const struct slu_card_bucket *bucket;
     unsigned n_bucket;
     /* Of a set of whole documents, which has one bucket: documents by length. */
@@ -51,6 +53,13 @@ SLU_MUST_USE int slu_card_svg(const struct slu_card *c, struct slu_buf *out,
 SLU_MUST_USE int slu_card_json(const struct slu_card *c, struct slu_buf *out,
                                struct slu_err *err);
 
+/* Appends the section of what each step read, left out and wrote, and all steps
+ * (card_steps.c). */
+SLU_MUST_USE int slu_card_steps(const struct slu_card *c, struct slu_buf *out,
+                                struct slu_err *err);
+/* Writes "1,234,567" to `out`; appends foreign text for a table's cell. */
+const char *slu_card_grouped(uint64_t v, char out[32]);
+SLU_MUST_USE int slu_card_text(struct slu_buf *out, const char *s, struct slu_err *err);
 /* Appends the lines of Python that read the set's first bucket (card_read.c). */
 SLU_MUST_USE int slu_card_python(const struct slu_card *c, struct slu_buf *out,
                                  struct slu_err *err);

@@ -443,6 +443,12 @@ int slu_shards_report_add(struct slu_shards *s, const char *key, const char *jso
     return slu_buf_printf(&s->notes, err, "  \"%s\": %s,\n", key, json);
 }
 
+int slu_shards_set_steps(struct slu_shards *s, const struct slu_steps *steps,
+                         struct slu_err *err)
+{
+    return slu_steps_join(&s->steps, steps, err);
+}
+
 void slu_shards_free(struct slu_shards *s)
 {
     if (!s)
@@ -477,6 +483,7 @@ void slu_shards_free(struct slu_shards *s)
     slu_lengths_free(s->lengths);
     slu_buf_release(&s->flushed);
     slu_buf_release(&s->notes);
+    slu_steps_release(&s->steps);
     slu_buf_release(&s->journal_path);
     slu_header_release(&s->header);
     free(s->dir);

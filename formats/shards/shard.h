@@ -449,6 +449,12 @@ uint64_t slu_shards_packed(const struct slu_shards *s);
  * copied. */
 SLU_MUST_USE int slu_shards_report_add(struct slu_shards *s, const char *key,
                                        const char *json, struct slu_err *err);
+struct slu_steps; /* lib/stream/steps.h */
+/* Sets the steps that made the set, with their counts, for report.json and the card
+ * (lib/stream/steps.h); copies them. */
+SLU_MUST_USE int slu_shards_set_steps(struct slu_shards *s,
+                                      const struct slu_steps *steps,
+                                      struct slu_err *err);
 /* Writes the set's own files, manifest.jsonl and report.json, and syncs them. `account`
  * is reported unchanged. */
 SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,

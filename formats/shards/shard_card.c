@@ -18,6 +18,7 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                                            .header = &s->header,
                                            .account = account,
                                            .sum = &s->sum,
+                                           .steps = &k->steps,
                                            .n_packed = s->n_packed,
                                            .bucket = k->bucket}};
     for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
@@ -33,6 +34,8 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
     if (!rc)
         rc = slu_domains_list(&all, s->cfg.names, &k->domain, &k->card.n_domain, err);
     k->card.domain = k->domain;
+    if (!rc)
+        rc = slu_steps_of(&k->steps, &s->header, &s->steps, err);
     slu_domains_release(&all);
     return rc;
 }
@@ -41,6 +44,7 @@ void slu_shards_card_release(struct slu_shards_card *k)
 {
     free(k->domain);
     free(k->length);
+    slu_steps_release(&k->steps);
     k->domain = NULL;
     k->length = NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "formats/shards/card.h"
 #include "formats/shards/shard.h"
+#include "lib/stream/steps.h"
 #include "lib/base/json.h"
 #include "lib/stream/domains.h"
 
@@ -111,6 +112,7 @@ struct slu_shards {
     struct slu_shards_queue queue;
     struct slu_digest manifest;
     struct slu_buf notes; /* further members of report.json */
+    struct slu_steps steps;
     bool made_dir, made, finished;
     bool keep;                   /* keep the files, so that a later run can continue */
     int lock;                    /* of the folder, or -1 */
@@ -305,6 +307,7 @@ struct slu_shards_card {
     struct slu_card_bucket bucket[SLU_MAX_BUCKETS];
     struct slu_domain_row *domain;
     struct slu_length_count *length;
+    struct slu_steps steps; /* those of the header, with the counts that are known */
 };
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                          const struct slu_account *account, struct slu_err *err);

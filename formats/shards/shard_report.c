@@ -146,18 +146,13 @@ static int report_documents(const struct slu_shards *s, struct slu_buf *t,
                           (unsigned long long)b->rule.size, b->id_bytes);
 }
 
-static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
+static int report_provenance(const struct slu_card *c, struct slu_buf *t,
                              struct slu_err *err)
 {
-    int rc = slu_buf_printf(t, err, "  \"provenance\": [");
+    int rc = slu_buf_printf(t, err, "  \"provenance\": ");
 
-    for (size_t i = 0; i < s->header.n_step && !rc; i++) {
-        rc = slu_buf_printf(t, err, "%s\n    ", i ? "," : "");
-        if (!rc)
-            rc = slu_step_put_json(&s->header.step[i], t, err);
-    }
     if (!rc)
-        rc = slu_buf_printf(t, err, "]");
+        rc = slu_steps_put_json(c->steps, t, err);
     return rc ? rc : slu_seal_put(t, SLU_REPORT_SEAL, err);
 }
 
@@ -214,7 +209,7 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
         rc = slu_buf_append(t, s->notes.data, s->notes.len, err);
     if (!rc)
         rc = slu_card_json(&card->card, t, err);
-    return rc ? rc : report_provenance(s, t, err);
+    return rc ? rc : report_provenance(&card->card, t, err);
 }
 
 int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,

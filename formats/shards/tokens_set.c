@@ -254,9 +254,9 @@ static int check_header(const struct slu_header *h, const char *path,
 }
 
 /* Opens all sets once, and compares them with the first, whose header is *h; it gets
- * masks if one of them has. */
+ * masks if one of them has. Adds their steps. */
 static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
-                 struct slu_err *err)
+                 struct slu_steps *steps, struct slu_err *err)
 {
     if (cfg->eos != SLU_NO_TOKEN || cfg->tok_bytes || cfg->vocab_size || cfg->column)
         return slu_advise(err, SLU_ADVISE_IDS,
@@ -275,6 +275,8 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
         if (!rc && (rc = slu_header_compatible(h, o, err)))
             slu_err_at(err, "%s", cfg->path[i]);
         h->masks |= o->masks;
+        if (!rc)
+            rc = slu_shardset_steps(set, false, steps, err);
         slu_shardset_free(set);
     }
     h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
@@ -312,26 +314,31 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     x->cfg = *cfg;
     slu_batch_init(&x->first, 2);
     struct slu_header h; /* its pointers are the first set's */
+    struct slu_steps steps = SLU_STEPS_INIT;
     int rc = slu_shardset_open(&x->set, cfg->path[0], err);
+    if (!rc)
+        rc = slu_shardset_steps(x->set, false, &steps, err);
     if (!rc) {
         h = *slu_shardset_header(x->set);
-        rc = check(cfg, &h, err);
+        rc = check(cfg, &h, &steps, err);
         x->masks = h.masks;
     }
-    if (rc) {
-        free_input(x);
-        return rc;
-    }
-    rc = slu_reader_over(r, &ops, x, &h, err);
     if (rc)
-        return rc;
-    slu_reader_set_summary(*r, summarize);
-    x->names = slu_reader_names(*r);
-    rc = read_first(x, err);
-    if (rc) {
-        slu_reader_free(*r);
-        *r = NULL;
+        free_input(x);
+    else
+        rc = slu_reader_over(r, &ops, x, &h, err);
+    if (!rc) {
+        slu_reader_set_summary(*r, summarize);
+        x->names = slu_reader_names(*r);
+        rc = slu_reader_add_steps(*r, &steps, err);
+        if (!rc)
+            rc = read_first(x, err);
+        if (rc) {
+            slu_reader_free(*r);
+            *r = NULL;
+        }
     }
+    slu_steps_release(&steps);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /* shuffle_account.c - the account of a part: what was read, written, left out and
- * repeated, and with a mix the sequences that the mix took from each source. */
+ * repeated, with a mix the sequences that the mix took from each source, and the steps
+ * that made the part's stream. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,35 @@ static void save_took(const struct slu_shuffle_flow *q, const struct slu_permute
         w = slu_shuffle_put_count(w, p->period[i]);
 }
 
+static int put_steps(const struct slu_shuffle_flow *q, struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    int rc = slu_steps_put_json(slu_reader_steps(q->reader), &t, err);
+    const struct slu_slice piece = {t.data, t.len};
+
+    if (!rc)
+        rc = slu_table_put_bytes(slu_flow_out(q->flow, ACCOUNT), none, &piece, 1, err);
+    slu_buf_release(&t);
+    return rc;
+}
+
+static int add_steps(struct slu_shuffle_flow *q, uint64_t part, struct slu_table *t,
+                     struct slu_err *err)
+{
+    struct slu_json *j = NULL;
+    struct slu_row row;
+    int rc = slu_table_next(t, &row, err);
+
+    if (rc == SLU_EOF) /* files of 0.2.0 do not have them */
+        return SLU_OK;
+    if (!rc)
+        rc = slu_json_parse(&j, row.p, row.n_byte, err);
+    if (!rc)
+        rc = slu_steps_get_json(&q->steps, slu_json_root(j), false, err);
+    slu_json_free(j);
+    return rc ? slu_err_at(err, "scatter.%llu", (unsigned long long)part) : SLU_OK;
+}
+
 int slu_shuffle_put_account(const struct slu_shuffle_flow *q,
                             const struct slu_permute *p, struct slu_err *err)
 {
@@ -164,7 +194,7 @@ int slu_shuffle_put_account(const struct slu_shuffle_flow *q,
         rc = slu_table_put_bytes(slu_flow_out(q->flow, ACCOUNT), none, &piece, 1, err);
     }
     free(took);
-    return rc;
+    return rc ? rc : put_steps(q, err);
 }
 
 int slu_shuffle_next_bytes(struct slu_shuffle_flow *q, unsigned table, uint64_t part,
@@ -201,5 +231,7 @@ int slu_shuffle_add_account(struct slu_shuffle_flow *q, uint64_t part,
             slu_shuffle_next_bytes(q, ACCOUNT, part, t, n * sizeof *q->took, &row, err);
     for (size_t i = 0; i < n && !rc; i++)
         q->took[i] += ((const uint64_t *)row.p)[i];
+    if (!rc)
+        rc = add_steps(q, part, t, err);
     return rc ? rc : slu_flow_end(q->flow, ACCOUNT, part, t, err);
 }

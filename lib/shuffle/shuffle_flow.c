@@ -44,6 +44,7 @@ void slu_shuffle_release(struct slu_shuffle_flow *q)
     free(q->took);
     free(q->quantile);
     slu_buf_release(&q->fetched);
+    slu_steps_release(&q->steps);
 }
 
 static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)

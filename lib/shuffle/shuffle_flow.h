@@ -27,6 +27,7 @@
 
 #include "lib/flow/flow.h"
 #include "lib/shuffle/permute.h"
+#include "lib/stream/steps.h"
 
 /* What is known before a sequence is placed: nothing; what a mix takes; or where an
  * order by score, or a number of tokens, ends. */
@@ -62,7 +63,8 @@ struct slu_shuffle_flow {
 
     /* Scatter: the part's, also if its file existed; gather, finish: of all parts. */
     struct slu_shuffle_account account;
-    uint64_t spilled_byte; /* in addition to the flow's own count */
+    struct slu_steps steps; /* which made the streams of these parts */
+    uint64_t spilled_byte;  /* in addition to the flow's own count */
 
     /* private: */
     struct slu_flow *flow;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/json_write.h"
+
 /* The kinds of counts; the last one is only in reports of streams with masks. */
 enum { TOKENS, SEQUENCES, DOCUMENTS, LOSS, KINDS };
 static const char *const name[KINDS] = {"tokens", "sequences", "documents",
@@ -38,9 +40,14 @@ static int put_row(struct slu_buf *b, const struct slu_account *l, int which,
         "\"out\": %llu%s, \"dropped\": {",
         name[which], get(&l->in, which), get(&l->created, which),
         get(&l->repeated, which), padding, get(&l->out, which), work);
-    for (unsigned i = 0; !rc && i < l->n_dropped; i++)
-        rc = slu_buf_printf(b, err, "%s\"%s\": %llu", i ? ", " : "",
-                            l->dropped[i].reason, get(&l->dropped[i].n, which));
+    for (unsigned i = 0; !rc && i < l->n_dropped; i++) {
+        const char *reason = l->dropped[i].reason; /* may be from a file */
+        rc = slu_buf_append(b, ", ", i ? 2 : 0, err);
+        if (!rc)
+            rc = slu_json_put_string(b, reason, strlen(reason), err);
+        if (!rc)
+            rc = slu_buf_printf(b, err, ": %llu", get(&l->dropped[i].n, which));
+    }
     return rc ? rc : slu_buf_printf(b, err, "}}");
 }
 

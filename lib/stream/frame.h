@@ -17,6 +17,7 @@
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 #define SLU_HEAD SLU_FOURCC('H', 'E', 'A', 'D')
 #define SLU_VOCB SLU_FOURCC('v', 'o', 'c', 'b')
+#define SLU_ACCT SLU_FOURCC('a', 'c', 'c', 't')
 #define SLU_SRCS SLU_FOURCC('S', 'R', 'C', 'S')
 #define SLU_DOMS SLU_FOURCC('D', 'O', 'M', 'S')
 #define SLU_DATA SLU_FOURCC('D', 'A', 'T', 'A')

@@ -255,6 +255,7 @@ struct slu_writer_cfg {
     int zstd_level;          /* 0: frames are not compressed */
     bool no_vocab;           /* leave the vocabulary frame out */
     struct slu_names *names; /* borrowed; sources and domains are looked up here */
+    bool steps;              /* slu_writer_steps (steps.h) will be called */
 };
 
 /* Writes the header and, if cfg->names has one, the vocabulary. Takes ownership of out,

@@ -145,7 +145,9 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     if (rc)
         return rc;
     if (skippable)
-        return f->type == SLU_VOCB ? vocab_frame(r, f, err) : SLU_OK;
+        return f->type == SLU_VOCB   ? vocab_frame(r, f, err)
+               : f->type == SLU_ACCT ? slu_meta_steps(r, f, err)
+                                     : SLU_OK;
     rc = slu_frame_payload(f, &p, &n, err);
     if (rc)
         return rc;
@@ -558,6 +560,7 @@ void slu_reader_free(struct slu_reader *r)
     close_path(r);
     slu_frame_release(&r->meta);
     slu_header_release(&r->header);
+    slu_steps_release(&r->steps);
     slu_names_free(r->names);
     for (size_t i = 0; r->path && i < r->n_path; i++)
         free(r->path[i]);

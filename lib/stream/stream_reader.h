@@ -6,6 +6,7 @@
 
 #include "lib/base/map.h"
 #include "lib/base/xxh3.h"
+#include "steps.h"
 #include "stream_private.h"
 #include "stream_summary.h"
 
@@ -48,6 +49,7 @@ struct slu_reader {
     struct slu_reader_duplicates *duplicates; /* slu_reader_find_duplicates; or NULL */
     struct slu_map begun; /* hash of the first segment -> its member; with duplicates */
     struct slu_u128 order_seen, names_seen;
+    struct slu_steps steps, *collect; /* slu_reader_collect; or NULL */
 
     char **path;
     size_t n_path, at_path;
@@ -103,6 +105,10 @@ SLU_MUST_USE int slu_meta_check(const struct slu_reader *r, const struct slu_hea
                                 struct slu_err *err);
 SLU_MUST_USE int slu_meta_take(struct slu_reader *r, const struct slu_frame *f,
                                const uint8_t *p, size_t n, struct slu_err *err);
+
+/* Takes the payload of an acct frame (stream_steps.c). */
+SLU_MUST_USE int slu_meta_steps(struct slu_reader *r, struct slu_frame *f,
+                                struct slu_err *err);
 
 /* Compute an opened batch's digests, and add them, in order (slu_reader_identity). */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b);

@@ -4,18 +4,12 @@
 #include "lib/base/le.h"
 #include "lib/base/map.h"
 #include "frame_tok.h"
+#include "steps.h"
 #include "stream_private.h"
 
+enum { COUNTS, SEQ_SEGS, SOURCE, DOCUMENT, OFFSET, LENGTH, DOMAIN, ID_BYTES, FIXED };
 enum {
-    COUNTS,
-    SEQ_SEGS,
-    SOURCE,
-    DOCUMENT,
-    OFFSET,
-    LENGTH,
-    DOMAIN,
-    ID_BYTES,
-    EXTRA, /* each empty, without padding, in streams without it */
+    EXTRA = FIXED, /* each empty, without padding, in streams without it */
     IDS = EXTRA + SLU_N_EXTRA,
     MASK, /* made by flush; empty in streams without masks */
     N_COLUMN
@@ -79,11 +73,12 @@ static inline int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Writes a frame whose payload is w->scratch. */
+/* Writes a frame whose payload is w->scratch, and empties that. */
 static int put_scratch(struct slu_writer *w, uint32_t type, uint64_t aux,
                        int zstd_level, struct slu_err *err)
 {
     const struct slu_span p = {w->scratch.data, w->scratch.len};
+    slu_buf_clear(&w->scratch);
     return slu_framer_put(&w->framer, type, 0, aux, &p, 1, zstd_level, false, err);
 }
 
@@ -141,7 +136,6 @@ static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
     size_t n = list->len / 8, i = 0;
     while (i < n) {
         uint64_t in_frame = 0;
-        slu_buf_clear(&w->scratch);
         int rc = put_u64(&w->scratch, 0, err);
         for (; !rc && i < n && w->scratch.len < (1 << 20); i++, in_frame++) {
             uint64_t k = slu_le64(list->data + 8 * i), number = 0;
@@ -467,6 +461,8 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
     int rc = slu_header_copy(&w->header, h, err);
     if (!rc)
         rc = slu_header_encode(h, &w->scratch, err);
+    if (!rc && cfg->steps)
+        slu_put_le32(w->scratch.data + 4, 1);   /* acct is of minor version 1 */
     w->tok.whole = h->masks || cfg->zstd_level; /* libzstd's bytes depend on parts */
     if (!rc)
         rc = put_scratch(w, SLU_HEAD, 0, 0, err);
@@ -512,6 +508,15 @@ const struct slu_sum *slu_writer_sum(const struct slu_writer *w)
     return &w->sum;
 }
 
+int slu_writer_steps(struct slu_writer *w, const struct slu_steps *s,
+                     struct slu_err *err)
+{
+    int rc = flush(w, 0, err);
+    if (!rc)
+        rc = slu_steps_put_json(s, &w->scratch, err);
+    return rc ? rc : put_scratch(w, SLU_ACCT, 0, w->zstd_level, err);
+}
+
 static int put_end(struct slu_writer *w, struct slu_err *err)
 {
     uint8_t e[ENDS_BYTES] = {0};
@@ -529,7 +534,6 @@ static int put_end(struct slu_writer *w, struct slu_err *err)
             "internal error: %llu tokens were put and %llu written; please report "
             "it",
             (unsigned long long)w->sum.n.tokens, (unsigned long long)w->did.tokens);
-    slu_buf_clear(&w->scratch);
     int rc = slu_buf_append(&w->scratch, e, sizeof e, err);
     return rc ? rc : put_scratch(w, SLU_ENDS, 0, 0, err);
 }
@@ -539,7 +543,6 @@ static int put_index(struct slu_writer *w, struct slu_err *err)
     uint64_t n = w->index.len / INDEX_ROW, at = 0, first = w->framer.off_byte;
     do {
         uint64_t k = n - at < INDEX_ROWS ? n - at : INDEX_ROWS;
-        slu_buf_clear(&w->scratch);
         int rc = put_u64(&w->scratch, k, err);
         if (!rc)
             rc = put_u64(&w->scratch, 0, err);
@@ -549,11 +552,11 @@ static int put_index(struct slu_writer *w, struct slu_err *err)
         if (!rc)
             rc = slu_framer_put(&w->framer, SLU_INDX, 0, 0, p, n ? 2 : 1, w->zstd_level,
                                 false, err);
+        slu_buf_clear(&w->scratch);
         if (rc)
             return rc;
         at += k;
     } while (at < n);
-    slu_buf_clear(&w->scratch);
     return put_scratch(w, SLU_FOOT, first, 0, err);
 }
 

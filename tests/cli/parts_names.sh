@@ -18,8 +18,8 @@ same "in --stats, which says which part it was" '[1, 3]' "$(json dec.1.json 'd["
 check "no report without --part has a part" shell 'inspect --stats s.json whole.tks >out && ! grep -q "\"part\"" s.json'
 cat dec.0 dec.1 dec.2 >cat.dec
 same "the parts are the run" "$(inspect --records whole.dec | sha)" "$(inspect --records cat.dec | sha)"
-same "and no provenance tells of parts" "$(inspect --json whole.dec >a && json a 'd["provenance"]')" \
-    "$(inspect --json dec.2 >a && json a 'd["provenance"]')"
+same "and the provenance, with its counts, is that of the run" "$(inspect --json whole.dec >a && json a 'd["provenance"]')" \
+    "$(inspect --json cat.dec >a && json a 'd["provenance"]')"
 decompose --min 16 --max 64 --part 1/3 <docs.1-of-3.tks >piped.dec
 same "a part by pipe" "$(sha dec.1)" "$(sha piped.dec)"
 status "inspect of a part" 0 inspect --json --part 2/3 'docs.{part}-of-{parts}.tks'

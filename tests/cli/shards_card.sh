@@ -88,7 +88,7 @@ tokenize -t bytes --no-provenance 'c*_1.jsonl' | decompose --no-provenance --min
     shuffle -q --format wds --no-provenance -o s4
 check "without provenance" grep -q 'That was not recorded' s4/README.md
 shuffle -q --format wds --sample 50% -o s5 p.tks
-check "dropped tokens by reason" grep -q '^| sample | ' s5/README.md
+check "dropped tokens by reason" grep -q '^| [0-9]. shuffle | sample | ' s5/README.md
 tokenize -t bytes 'c*_1.jsonl' | decompose --min 64 --max 64 --label-token --tail drop | shuffle -q --format wds -o s6
 check "no domains" grep -q 'The documents have none' s6/README.md
 check "  null in the report" test "$(json s6/report.json '[x["domain"] for x in d["domains"]]')" = '[null]'

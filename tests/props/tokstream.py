@@ -62,6 +62,9 @@ class Totals:
         self.masks = (self.masks + o.masks) & MASK128
 
 
+COUNTS = ("tokens", "n_tok"), ("sequences", "n_seq"), ("documents", "n_doc")  # in acct, in ENDS
+
+
 class Reader(Frames):
     """Iterates over the sequences of a file of one or several members.
 
@@ -145,7 +148,7 @@ class Reader(Frames):
         rest_flags = 0
         rows = []            # what the index must say
         got_rows = []
-        first_indx = None
+        first_indx = steps = None
         shapes = []          # segment lengths of each sequence, for --cuts
         frames = []          # (n_seq in frame, n_tok in frame, flags)
         while True:
@@ -156,6 +159,8 @@ class Reader(Frames):
             typ = fr.type
             if state == "ended" and typ not in ("INDX",):
                 self._fail("%s between ENDS and INDX" % typ)
+            if state == "body" and steps is not None and typ != "ENDS":
+                self._fail("%s between acct and ENDS" % typ)
             if state == "indexed" and typ not in ("INDX", "FOOT"):
                 self._fail("%s after INDX" % typ)
             if typ == "DATA":
@@ -241,9 +246,17 @@ class Reader(Frames):
                 if fr.aux or not fr.flags & ZSTD:
                     self._fail("aux or flags of vocb")
                 self._vocab(self._open(fr))
+            elif typ == "acct":
+                if steps is not None or rest is not None:
+                    self._fail("acct twice, or within a sequence")
+                if fr.aux or self.header.minor < 1:
+                    self._fail("aux of acct, or acct in a stream of version 1.0")
+                steps = self._steps(self._open(fr))
             elif typ == "ENDS":
                 if rest is not None:
                     self._fail("the last sequence does not end")
+                if steps and any(steps[-1][k]["out"] != getattr(t, n) for k, n in COUNTS):
+                    self._fail("the last step of acct wrote other counts than ENDS has")
                 self._ends(fr, t)
                 state = "ended"
             elif typ == "INDX":
@@ -284,6 +297,18 @@ class Reader(Frames):
                         self._fail("DATA frame %d is cut as %r, must be %r" % (i, b, a))
         self.total.add(t)
         self.members.append((self.header, t))
+
+    def _steps(self, payload):
+        steps = json.loads(bytes(payload))
+        for s in steps:
+            if not all(isinstance(s[k], str) for k in ("program", "version", "arguments")) or type(s["seed"]) is not int:
+                self._fail("a step of acct is not as it must be")
+            for kind, _ in COUNTS:
+                n = s[kind]
+                came = n["in"] + n.get("from_work", 0) + n["created"] + n["repeated"] + n.get("padding", 0)
+                if came != n["out"] + n.get("to_work", 0) + sum(n["dropped"].values()):
+                    self._fail("%s of a step of acct do not balance" % kind)
+        return steps
 
     def _ends(self, fr, t):
         if fr.flags or fr.aux:

@@ -137,7 +137,8 @@ static const char *name_of(const struct choose_partition *p)
 
 static int begin_file(struct choose_partition *p, uint32_t domain, struct slu_err *err)
 {
-    const struct slu_writer_cfg cfg = {p->ctx->common.zstd_level, false, p->names};
+    const struct slu_writer_cfg cfg = {p->ctx->common.zstd_level, false, p->names,
+                                       !p->ctx->common.no_provenance};
     struct slu_buf path = SLU_BUF_INIT;
     struct slu_out *out;
 
@@ -182,6 +183,21 @@ static int put_entry(struct choose_partition *p, const struct slu_count *n,
                     (unsigned long long)n->documents, (unsigned long long)n->tokens);
 }
 
+/* The account of one file: what is in other files is left out of it. */
+static struct slu_account account_of(const struct choose_partition *p,
+                                     struct slu_count n)
+{
+    struct slu_account one = p->ctx->account;
+    struct slu_count others = one.in;
+
+    for (unsigned i = 0; i < one.n_dropped; i++)
+        slu_count_sub(&others, one.dropped[i].n);
+    slu_count_sub(&others, n);
+    slu_account_drop(&one, "other-domains", others);
+    one.out = n;
+    return one;
+}
+
 static int end_file(struct choose_partition *p, struct slu_err *err)
 {
     int rc = p->writer ? flush(p, err) : SLU_OK;
@@ -192,7 +208,8 @@ static int end_file(struct choose_partition *p, struct slu_err *err)
     const struct slu_count n = slu_writer_sum(w)->n;
     p->writer = NULL;
     slu_count_add(&p->ctx->account.out, n);
-    rc = slu_writer_close(w, err);
+    const struct slu_account one = account_of(p, n);
+    rc = cli_end_writer(p->ctx, w, &one, err);
     return rc ? rc : put_entry(p, &n, err);
 }
 

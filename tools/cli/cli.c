@@ -418,68 +418,6 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     return rc ? rc : cli_part_apply(ctx, err);
 }
 
-/* ---- streams out ---- */
-
-int cli_stream_header(struct cli_ctx *ctx, const struct slu_header *h,
-                      struct slu_header *mine, struct slu_err *err)
-{
-    char *text = NULL;
-    int rc = slu_header_copy(mine, h, err);
-
-    if (rc || ctx->common.no_provenance)
-        return rc;
-    rc = cli_provenance(ctx, &text, err);
-    if (!rc)
-        rc = slu_header_add_step(mine, ctx->tool->name, SLU_VERSION, text,
-                                 ctx->common.seed, err);
-    free(text);
-    return rc;
-}
-
-int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
-                    const struct slu_header *h, struct slu_names *names, bool no_vocab,
-                    struct slu_err *err)
-{
-    struct slu_writer_cfg cfg = {ctx->common.zstd_level, no_vocab, names};
-    struct slu_header mine;
-    struct slu_out *out;
-    *w = NULL;
-    ctx->account.masks |= h->masks; /* a stage may read work files only */
-    int rc = slu_out_open(&out, ctx->common.output, err);
-    if (rc)
-        return rc;
-    if (slu_out_is_terminal(out) && !ctx->common.force) {
-        slu_out_abort(out);
-        return slu_fail(err, SLU_E_USAGE,
-                        "standard output is a terminal; use -o FILE, a pipe, or -f");
-    }
-    if (!ctx->common.output)
-        cli_widen_pipe(STDOUT_FILENO);
-    slu_header_init(&mine);
-    rc = cli_stream_header(ctx, h, &mine, err);
-    if (rc)
-        slu_out_abort(out);
-    else
-        rc = slu_writer_open(w, out, &mine, &cfg, err);
-    slu_header_release(&mine);
-    return rc;
-}
-
-void cli_account_in(struct cli_ctx *ctx, const struct slu_sum *in)
-{
-    slu_count_add(&ctx->account.in, in->n);
-}
-
-int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w, struct slu_err *err)
-{
-    slu_count_add(&ctx->account.out, slu_writer_sum(w)->n);
-    int rc = slu_account_check(&ctx->account, err);
-    if (!rc)
-        return slu_writer_close(w, err);
-    slu_writer_abort(w);
-    return rc;
-}
-
 unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte)
 {
     /* 8 MiB for each batch */

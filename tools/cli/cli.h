@@ -18,6 +18,7 @@
 #include "lib/base/device.h"
 #include "lib/base/err.h"
 #include "lib/stream/account.h"
+#include "lib/stream/steps.h"
 #include "lib/stream/stream.h"
 #include "tools/cli/cli_part.h"
 
@@ -95,6 +96,8 @@ struct cli_ctx {
     const char *const *input; /* positional arguments */
     size_t n_input;
     struct slu_account account; /* the program fills it; main checks and reports it */
+    struct slu_steps steps;     /* which made the input; filled while it is read */
+    struct slu_account earlier; /* of this program's earlier stages, for cli_steps */
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader by a run that writes no stream */
     const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:
@@ -212,6 +215,14 @@ SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                                  bool no_vocab, struct slu_err *err);
 /* Counts the input of a program that reads a stream as `in`. */
 void cli_account_in(struct cli_ctx *ctx, const struct slu_sum *in);
+/* Makes *all of ctx->steps and this program's own step, whose account is `account` and
+ * ctx->earlier; empty with --no-provenance. Caller releases it, also after a failure. */
+SLU_MUST_USE int cli_steps(const struct cli_ctx *ctx, const struct slu_account *account,
+                           struct slu_steps *all, struct slu_err *err);
+/* Closes a stream, with the steps that made it: those of cli_steps. Frees w even on
+ * failure. */
+SLU_MUST_USE int cli_end_writer(struct cli_ctx *ctx, struct slu_writer *w,
+                                const struct slu_account *account, struct slu_err *err);
 /* Counts the writer's sum as `out`, checks the account, and only then closes the
  * stream. Frees w even on failure. */
 SLU_MUST_USE int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w,
@@ -241,6 +252,9 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens);
 /* Shows progress of a pass of of_byte, as a callback for modules; ctx: a struct cli_ctx.
  * One thread at a time. */
 void cli_progress_of(void *ctx, uint64_t n_byte, uint64_t of_byte);
+/* Appends what went in and out, and what was dropped, as the last line of a run has it;
+ * ends it with a NUL. */
+SLU_MUST_USE int cli_put_account(struct slu_buf *b, const struct slu_account *l);
 /* Prints one line on stderr, "tool: …"; silent with -q. */
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* cli_warn as a callback for struct slu_device. */

@@ -104,6 +104,8 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
         rc = slu_reader_open(r, &cfg, err);
     if (!rc && !ctx->tokens && t->seen)
         slu_reader_find_duplicates(*r, &ctx->duplicates);
+    if (!rc && t->seen)
+        rc = slu_reader_collect(*r, &ctx->steps, err);
     if (!rc) {
         pass_over(ctx, t->seen ? NULL : "again,", *r);
         cli_expect(ctx, *r);
@@ -195,6 +197,7 @@ void cli_input_free(struct cli_ctx *ctx)
     free(ctx->duplicates.one);
     free(ctx->duplicates.other);
     free(ctx->duplicates.source);
+    slu_steps_release(&ctx->steps);
 }
 
 void cli_report_input(struct cli_ctx *ctx)

@@ -478,29 +478,31 @@ static int put_dropped(struct slu_buf *b, const struct slu_account *l)
     return rc;
 }
 
+int cli_put_account(struct slu_buf *b, const struct slu_account *l)
+{
+    /* A program that reads sets does not count documents. */
+    const bool documents = l->in.documents || l->out.documents;
+    int rc = documents ? put_count(b, "", l->in.documents, "document") : SLU_OK;
+    if (!rc)
+        rc = put_count(b, documents ? ", " : "", l->in.tokens, "token");
+    if (!rc && documents)
+        rc = put_count(b, " in; ", l->out.documents, "document");
+    if (!rc)
+        rc = put_count(b, documents ? ", " : " in; ", l->out.tokens, "token");
+    if (!rc)
+        rc = put_count(b, " in ", l->out.sequences, "sequence");
+    if (!rc)
+        rc = slu_buf_printf(b, NULL, " out");
+    if (!rc)
+        rc = put_dropped(b, l);
+    return rc ? rc : slu_buf_append(b, "", 1, NULL);
+}
+
 /* Prints one line: what went in and out, and what was dropped. */
 static void say_summary(struct cli_ctx *ctx)
 {
-    const struct slu_account *l = &ctx->account;
     struct slu_buf b = SLU_BUF_INIT;
-    /* A program that reads sets does not count documents. */
-    const bool documents = l->in.documents || l->out.documents;
-    int rc = documents ? put_count(&b, "", l->in.documents, "document") : SLU_OK;
-    if (!rc)
-        rc = put_count(&b, documents ? ", " : "", l->in.tokens, "token");
-    if (!rc && documents)
-        rc = put_count(&b, " in; ", l->out.documents, "document");
-    if (!rc)
-        rc = put_count(&b, documents ? ", " : " in; ", l->out.tokens, "token");
-    if (!rc)
-        rc = put_count(&b, " in ", l->out.sequences, "sequence");
-    if (!rc)
-        rc = slu_buf_printf(&b, NULL, " out");
-    if (!rc)
-        rc = put_dropped(&b, l);
-    if (!rc)
-        rc = slu_buf_append(&b, "", 1, NULL);
-    if (!rc) {
+    if (!cli_put_account(&b, &ctx->account)) {
         slu_printable((char *)b.data);
         fprintf(stderr, "%s: %s; %.1f s\n", ctx->tool->name, (const char *)b.data,
                 now() - ctx->report->began);

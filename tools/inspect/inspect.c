@@ -188,6 +188,8 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     else if (!rc)
         rc = slu_stream_run(k.r, &ops, &k, (unsigned)ctx->common.threads,
                             cli_slots(ctx, ctx->common.memory / 2), &k.seen.sum, err);
+    if (!rc)
+        rc = slu_steps_of(&k.seen.steps, k.seen.header, &ctx->steps, err);
     if (!rc && k.groups) {
         rc = inspect_groups(k.groups, k.seen.names, o, err);
         ctx->spill_bytes = slu_groups_spilled(k.groups);
@@ -197,6 +199,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     slu_buf_release(&k.line);
     slu_map_release(&k.seen.lengths);
     slu_domains_release(&k.seen.domains);
+    slu_steps_release(&k.seen.steps);
     slu_groups_free(k.groups);
     slu_reader_free(k.r);
     return rc;

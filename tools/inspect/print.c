@@ -39,16 +39,18 @@ static int put_id(struct slu_buf *b, const char *key, uint64_t id, struct slu_er
     return slu_buf_printf(b, err, ", \"%s\": %llu", key, (ull)id);
 }
 
-static int put_provenance(struct slu_buf *b, const struct slu_header *h,
+/* All of it is one line. */
+static int put_provenance(struct slu_buf *b, const struct slu_steps *steps,
                           struct slu_err *err)
 {
-    int rc = slu_buf_printf(b, err, ", \"provenance\": [");
-    for (size_t i = 0; !rc && i < h->n_step; i++) {
-        rc = slu_buf_printf(b, err, "%s", i ? ", " : "");
-        if (!rc)
-            rc = slu_step_put_json(&h->step[i], b, err);
-    }
-    return rc ? rc : slu_buf_printf(b, err, "]");
+    int rc = slu_buf_printf(b, err, ", \"provenance\": ");
+    const size_t from = b->len;
+    if (!rc)
+        rc = slu_steps_put_json(steps, b, err);
+    for (size_t i = from; i < b->len; i++)
+        if (b->data[i] == '\n')
+            b->data[i] = ' ';
+    return rc;
 }
 
 static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
@@ -122,7 +124,7 @@ static int print_json(const struct inspect_seen *s, struct slu_err *err)
                             ", \"loss_tokens\": %llu, \"mask_checksum\": \"%s\"",
                             (ull)s->sum.n.loss_tokens, sum);
     if (!rc)
-        rc = put_provenance(&b, h, err);
+        rc = put_provenance(&b, &s->steps, err);
     if (!rc)
         rc = put_lists(&b, s, err);
     if (!rc)
@@ -174,8 +176,10 @@ static void print_text(const char *s, size_t n)
     slu_buf_release(&b);
 }
 
-static void print_step(const struct slu_step *step, bool first)
+static void print_step(const struct slu_step_row *row, bool first)
 {
+    const struct slu_step *step = &row->step;
+    struct slu_buf b = SLU_BUF_INIT;
     printf("  %-11s ", first ? "made by" : "");
     print_text(step->program, strlen(step->program));
     putchar(' ');
@@ -184,6 +188,12 @@ static void print_step(const struct slu_step *step, bool first)
         putchar(' ');
     print_text(step->arguments, strlen(step->arguments));
     printf(", seed %llu\n", (ull)step->seed);
+    if (row->counted && !cli_put_account(&b, &row->account)) {
+        printf("  %-13s ", "");
+        print_text((const char *)b.data, b.len - 1);
+        putchar('\n');
+    }
+    slu_buf_release(&b);
 }
 
 /* Begins a line, if the tokenizer is known. */
@@ -240,8 +250,8 @@ static int print_summary(const struct inspect_seen *s, struct slu_err *err)
             printf(" %llu", (ull)h->bucket[i]);
         printf("%s\n", h->label_tokens ? " (+1, the last label)" : "");
     }
-    for (size_t i = 0; i < h->n_step; i++)
-        print_step(&h->step[i], i == 0);
+    for (size_t i = 0; i < s->steps.n; i++)
+        print_step(&s->steps.row[i], i == 0);
     int rc = inspect_print_domains(s, err);
     printf("\n");
     return rc ? rc : inspect_print_histogram(s, err);

@@ -91,10 +91,13 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     }
     if (!rc)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);
+    if (!rc)
+        rc = slu_shardset_steps(set, true, &seen.steps, err);
     if (!rc && !records)
         rc = inspect_show(&seen, o, err);
     ctx->account.in = ctx->account.out = seen.sum.n;
     free(seen.shards_json);
+    slu_steps_release(&seen.steps);
     slu_map_release(&seen.lengths);
     slu_domains_release(&seen.domains);
     slu_names_free(seen.names);

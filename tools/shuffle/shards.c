@@ -320,9 +320,15 @@ static void warn_boundaries(struct job *j)
 int shuffle_shards_finish(struct job *j, struct slu_account *account,
                           struct slu_err *err)
 {
+    struct slu_steps steps = SLU_STEPS_INIT;
     slu_count_add(&account->out, slu_shards_sum(j->shards)->n);
     int rc = slu_account_check(account, err);
 
+    if (!rc)
+        rc = cli_steps(j->ctx, account, &steps, err);
+    if (!rc)
+        rc = slu_shards_set_steps(j->shards, &steps, err);
+    slu_steps_release(&steps);
     if (rc)
         return rc;
     warn_short(j);

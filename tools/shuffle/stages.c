@@ -163,6 +163,21 @@ static int account_stream(struct job *j, struct slu_err *err)
                     ((const struct opts *)j->ctx->opts)->flow.work);
 }
 
+/* Gives the stream of the first range the steps that made the input, and what scatter
+ * read and left out. */
+static int take_steps(struct job *j, struct slu_err *err)
+{
+    const struct slu_shuffle_account *b = &j->flow.account;
+    struct slu_account *l = &j->ctx->earlier;
+
+    if (slu_flow_part(j->flow.flow))
+        return SLU_OK;
+    slu_count_add(&l->in, b->in.n);
+    slu_count_add(&l->to_work, b->result.out);
+    shuffle_account_left(l, &b->result, j->mix.mix.n_source);
+    return slu_steps_join(&j->ctx->steps, &j->flow.steps, err);
+}
+
 static int gather_stream(struct job *j, struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {produce, work, shuffle_emit};
@@ -170,6 +185,8 @@ static int gather_stream(struct job *j, struct slu_err *err)
     int rc = cli_open_writer(ctx, &j->writer, j->header, j->names, false, err);
 
     slu_shuffle_read(&j->flow, NULL, NULL);
+    if (!rc)
+        rc = take_steps(j, err);
     if (!rc)
         rc = shuffle_run(j, &ops, shuffle_slots(ctx, ctx->common.memory / 4), err);
     return rc ? rc : account_stream(j, err);
@@ -319,7 +336,7 @@ static int account_set(struct job *j, struct slu_account *l, struct slu_err *err
 static int finish(struct job *j, struct slu_err *err)
 {
     struct cli_ctx *ctx = j->ctx;
-    struct slu_account account = {0};
+    struct slu_account account = {.masks = j->header->masks};
     int rc = shuffle_shards_open(j, shuffle_shards_share(ctx), true, err);
 
     if (!rc)
@@ -329,6 +346,8 @@ static int finish(struct job *j, struct slu_err *err)
     if (rc)
         return rc == SLU_EOF ? SLU_OK : rc;
     rc = account_set(j, &account, err);
+    if (!rc)
+        rc = slu_steps_join(&ctx->steps, &j->flow.steps, err);
     if (!rc)
         rc = report_mix(j, err);
     return rc ? rc : shuffle_shards_finish(j, &account, err);

@@ -228,6 +228,22 @@ static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
     return rc ? rc : cli_open_writer(ctx, &out->main, h, names, o->no_vocab, err);
 }
 
+/* Closes the stream of the documents put aside, whose account has the others as left
+ * out. */
+static int close_holdout(struct cli_ctx *ctx, struct slu_writer *w,
+                         struct slu_count kept, struct slu_err *err)
+{
+    struct slu_account held = ctx->account;
+
+    held.out = slu_writer_sum(w)->n;
+    for (unsigned i = 0; i < held.n_dropped; i++)
+        if (strcmp(held.dropped[i].reason, "holdout") == 0) {
+            held.dropped[i].reason = "kept";
+            held.dropped[i].n = kept;
+        }
+    return cli_end_writer(ctx, w, &held, err);
+}
+
 /* Checks that the documents counted as put aside are those in their stream. */
 static int check_holdout(const struct cli_ctx *ctx, const struct slu_writer *w,
                          struct slu_err *err)
@@ -255,7 +271,7 @@ static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_er
     if (!rc && o.holdout)
         rc = check_holdout(ctx, o.holdout, err);
     if (!rc && o.holdout) {
-        rc = slu_writer_close(o.holdout, err);
+        rc = close_holdout(ctx, o.holdout, slu_writer_sum(o.main)->n, err);
         o.holdout = NULL;
     }
     if (!rc) {

@@ -1,0 +1,276 @@
+/* steps.c - see steps.h. */
+#include "steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "account_json.h"
+
+enum {
+    MOST = 1000,     /* steps of a list; more that differ are summed by program */
+    MOST_READ = 4096 /* in JSON */
+};
+
+/* ---- rows ---- */
+
+static void free_step(struct slu_step *t)
+{
+    free(t->program);
+    free(t->version);
+    free(t->arguments);
+}
+
+void slu_steps_release(struct slu_steps *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free_step(&s->row[i].step);
+    free(s->row);
+    for (size_t i = 0; i < s->n_reason; i++)
+        free(s->reason[i]);
+    free(s->reason);
+    *s = (struct slu_steps)SLU_STEPS_INIT;
+}
+
+static bool equal(const struct slu_step *a, const struct slu_step *b)
+{
+    return a->seed == b->seed && !strcmp(a->program, b->program) &&
+           !strcmp(a->version, b->version) && !strcmp(a->arguments, b->arguments);
+}
+
+/* Finds the list's own copy of a reason; makes it if it is missing. */
+static int intern(struct slu_steps *s, const char *reason, const char **own,
+                  struct slu_err *err)
+{
+    for (size_t i = 0; i < s->n_reason; i++)
+        if (!strcmp(s->reason[i], reason)) {
+            *own = s->reason[i];
+            return SLU_OK;
+        }
+    int rc =
+        slu_grow(&s->reason, &s->cap_reason, s->n_reason + 1, sizeof *s->reason, err);
+    char *copy = rc ? NULL : strdup(reason);
+    if (!rc && !copy)
+        rc = slu_fail_nomem(err, strlen(reason) + 1);
+    if (!rc)
+        *own = s->reason[s->n_reason++] = copy;
+    return rc;
+}
+
+/* Takes what both counts have from both. */
+static void cancel(uint64_t *a, uint64_t *b)
+{
+    const uint64_t both = *a < *b ? *a : *b;
+    *a -= both;
+    *b -= both;
+}
+
+static int by_reason(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b; /* `reason` is the row's first member */
+    return strcmp(*x, *y);
+}
+
+/* Adds an account to that of a row. */
+static int add_account(struct slu_steps *s, struct slu_step_row *row,
+                       const struct slu_account *more, struct slu_err *err)
+{
+    static const struct slu_count none;
+    struct slu_account *l = &row->account;
+    int rc = SLU_OK;
+
+    row->counted = true;
+    l->masks |= more->masks;
+    l->padding += more->padding;
+    slu_count_add(&l->in, more->in);
+    slu_count_add(&l->created, more->created);
+    slu_count_add(&l->repeated, more->repeated);
+    slu_count_add(&l->out, more->out);
+    slu_count_add(&l->from_work, more->from_work);
+    slu_count_add(&l->to_work, more->to_work);
+    cancel(&l->from_work.tokens, &l->to_work.tokens);
+    cancel(&l->from_work.sequences, &l->to_work.sequences);
+    cancel(&l->from_work.documents, &l->to_work.documents);
+    cancel(&l->from_work.loss_tokens, &l->to_work.loss_tokens);
+    for (unsigned i = 0; i < more->n_dropped && !rc; i++) {
+        const char *reason = NULL;
+        if (!memcmp(&more->dropped[i].n, &none, sizeof none))
+            continue;
+        rc = intern(s, more->dropped[i].reason, &reason, err);
+        if (!rc)
+            slu_account_drop(l, reason, more->dropped[i].n);
+    }
+    qsort(l->dropped, l->n_dropped, sizeof *l->dropped, by_reason);
+    return rc;
+}
+
+/* Inserts a step at `at`, without counts. */
+static int insert(struct slu_steps *s, size_t at, const struct slu_step *t,
+                  struct slu_err *err)
+{
+    int rc = slu_grow(&s->row, &s->cap, s->n + 1, sizeof *s->row, err);
+    if (rc)
+        return rc;
+    struct slu_step_row row = {.step = {strdup(t->program), strdup(t->version),
+                                        strdup(t->arguments), t->seed}};
+    if (!row.step.program || !row.step.version || !row.step.arguments) {
+        free_step(&row.step);
+        return slu_fail_nomem(err, strlen(t->arguments) + 1);
+    }
+    memmove(&s->row[at + 1], &s->row[at], (s->n - at) * sizeof *s->row);
+    s->row[at] = row;
+    s->n++;
+    return SLU_OK;
+}
+
+int slu_steps_add(struct slu_steps *s, const struct slu_step *step,
+                  const struct slu_account *account, struct slu_err *err)
+{
+    int rc = insert(s, s->n, step, err);
+    return rc || !account ? rc : add_account(s, &s->row[s->n - 1], account, err);
+}
+
+int slu_steps_count(struct slu_steps *s, const struct slu_account *more,
+                    struct slu_err *err)
+{
+    return add_account(s, &s->row[s->n - 1], more, err);
+}
+
+/* ---- joining ---- */
+
+static size_t find(const struct slu_steps *s, size_t from, const struct slu_step *t)
+{
+    while (from < s->n && !equal(&s->row[from].step, t))
+        from++;
+    return from;
+}
+
+/* Inserts a row of another list before row *at, and moves *at behind it. */
+static int insert_row(struct slu_steps *s, size_t *at, const struct slu_step_row *row,
+                      struct slu_err *err)
+{
+    struct slu_step t = row->step;
+    size_t to = *at;
+    int rc = SLU_OK;
+
+    if (s->n >= MOST) {
+        t.arguments = (char *)"...";
+        t.seed = 0;
+        to = find(s, 0, &t);
+    }
+    if (s->n < MOST || to == s->n) {
+        to = *at;
+        rc = insert(s, to, &t, err);
+        ++*at;
+    }
+    return rc || !row->counted ? rc : add_account(s, &s->row[to], &row->account, err);
+}
+
+int slu_steps_join(struct slu_steps *s, const struct slu_steps *more,
+                   struct slu_err *err)
+{
+    size_t at = 0; /* rows before it are before the next one of `more` */
+    int rc = SLU_OK;
+
+    for (size_t i = 0, waiting = 0; i <= more->n && !rc; i++) {
+        size_t found = i < more->n ? find(s, at, &more->row[i].step) : s->n;
+        if (i < more->n && found == s->n)
+            continue; /* waits for the next equal one */
+        for (; waiting < i && !rc; waiting++)
+            rc = insert_row(s, &found, &more->row[waiting], err);
+        if (!rc && i < more->n && more->row[i].counted)
+            rc = add_account(s, &s->row[found], &more->row[i].account, err);
+        at = found + 1;
+        waiting = i + 1;
+    }
+    return rc;
+}
+
+int slu_steps_of(struct slu_steps *s, const struct slu_header *h,
+                 const struct slu_steps *counted, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < h->n_step && !rc; i++)
+        rc = slu_steps_add(s, &h->step[i], NULL, err);
+    return rc ? rc : slu_steps_join(s, counted, err);
+}
+
+bool slu_steps_read(const struct slu_steps *s, const struct slu_count *out,
+                    struct slu_count *read)
+{
+    struct slu_count in = *out, before = {0};
+    bool any = false;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->row[i].counted) {
+            slu_count_add(&in, s->row[i].account.in);
+            slu_count_add(&before, s->row[i].account.out);
+            any = true;
+        }
+    if (!any || in.documents < before.documents || in.sequences < before.sequences ||
+        in.tokens < before.tokens)
+        return false;
+    slu_count_sub(&in, before);
+    *read = in;
+    return true;
+}
+
+/* ---- JSON ---- */
+
+int slu_steps_put_json(const struct slu_steps *s, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    int rc = slu_buf_append(out, "[", 1, err);
+
+    for (size_t i = 0; i < s->n && !rc; i++) {
+        const struct slu_step_row *row = &s->row[i];
+        rc = slu_buf_printf(out, err, "%s\n  ", i ? "," : "");
+        if (!rc)
+            rc = slu_step_put_json(&row->step, out, err);
+        if (rc || !row->counted)
+            continue;
+        out->len--; /* the bracket */
+        rc = slu_account_put_json(out, &row->account, err);
+        if (!rc)
+            rc = slu_buf_append(out, "}", 1, err);
+    }
+    return rc ? rc : slu_buf_append(out, "]", 1, err);
+}
+
+static int get_step(struct slu_steps *s, struct slu_json_value v, bool all,
+                    struct slu_err *err)
+{
+    struct slu_json_value at;
+    /* They are not written through this pointer. */
+    struct slu_step t = {(char *)slu_json_get_string(v, "program", ""),
+                         (char *)slu_json_get_string(v, "version", ""),
+                         (char *)slu_json_get_string(v, "arguments", ""), 0};
+    struct slu_account account;
+
+    if (!slu_json_get(v, "seed", &at) || !slu_json_u64(at, &t.seed))
+        return slu_fail(err, SLU_E_FORMAT, "a step of the provenance has no seed");
+    if (!slu_json_get(v, "tokens", &at))
+        return all ? slu_steps_add(s, &t, NULL, err) : SLU_OK;
+    int rc = slu_account_get_json(&account, v, err);
+    return rc ? rc : slu_steps_add(s, &t, &account, err);
+}
+
+int slu_steps_get_json(struct slu_steps *s, struct slu_json_value v, bool all,
+                       struct slu_err *err)
+{
+    struct slu_steps more = SLU_STEPS_INIT;
+    struct slu_json_iter it;
+    int rc = SLU_OK;
+
+    if (slu_json_type(v) != SLU_JSON_ARRAY)
+        return slu_fail(err, SLU_E_FORMAT, "the steps of the provenance are no list");
+    for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it);)
+        rc = more.n < MOST_READ
+                 ? get_step(&more, it.value, all, err)
+                 : slu_fail(err, SLU_E_LIMIT, "more than %d steps of provenance",
+                            MOST_READ);
+    if (!rc)
+        rc = slu_steps_join(s, &more, err);
+    slu_steps_release(&more);
+    return rc;
+}

@@ -1,0 +1,84 @@
+/* steps.h - the steps that made a stream, each with its account: what was read at the
+ * first step, and what each step left out, up to these sequences.
+ *
+ * A stream carries the list in the frame acct (formats/STREAM.md, section 7): a reader
+ * collects it, the program adds its own step, the writer writes it. A set has it in
+ * report.json. Lists of joined streams are summed step by step where the steps are
+ * equal, so the streams of a job's parts have the list of one run.
+ *
+ * An account in a list has no from_work and to_work beyond what does not cancel, its
+ * reasons are sorted, and reasons without counts are left out: equal work gives equal
+ * bytes, in any number of parts.
+ *
+ * Thread safety: one thread at a time on a list.
+ */
+#ifndef SLU_STEPS_H
+#define SLU_STEPS_H
+
+#include "account.h"
+#include "lib/base/buf.h"
+#include "lib/base/json.h"
+#include "stream.h"
+
+struct slu_steps {
+    struct slu_step_row {
+        struct slu_step step;
+        struct slu_account account; /* its reasons are owned by the list */
+        bool counted;               /* it has an account */
+    } * row;
+    size_t n, cap;
+    char **reason; /* owned */
+    size_t n_reason, cap_reason;
+};
+
+#define SLU_STEPS_INIT                                                                 \
+    {                                                                                  \
+        NULL, 0, 0, NULL, 0, 0                                                         \
+    }
+
+void slu_steps_release(struct slu_steps *s);
+/* Appends a step; copies it. account NULL: its counts are not known. */
+SLU_MUST_USE int slu_steps_add(struct slu_steps *s, const struct slu_step *step,
+                               const struct slu_account *account, struct slu_err *err);
+/* Adds more counts to the last step's. */
+SLU_MUST_USE int slu_steps_count(struct slu_steps *s, const struct slu_account *more,
+                                 struct slu_err *err);
+/* Adds the list of a stream that is joined with the stream of *s. Steps that are equal,
+ * in the order of both lists, are summed; others are inserted before the next equal
+ * one, or from 1000 steps on summed by program. */
+SLU_MUST_USE int slu_steps_join(struct slu_steps *s, const struct slu_steps *more,
+                                struct slu_err *err);
+/* Adds the steps in a stream's header, with the counts that are known. */
+SLU_MUST_USE int slu_steps_of(struct slu_steps *s, const struct slu_header *h,
+                              const struct slu_steps *counted, struct slu_err *err);
+/* Counts the tokens, sequences and documents that came from outside, if the last step
+ * wrote `out`: each of the list's other outputs is the input of a later step. False:
+ * the counts contradict that, or no step has counts. */
+bool slu_steps_read(const struct slu_steps *s, const struct slu_count *out,
+                    struct slu_count *read);
+/* Appends the list as a JSON array, a line a step: the members of slu_step_put_json,
+ * and if it is counted those of slu_account_put_json. */
+SLU_MUST_USE int slu_steps_put_json(const struct slu_steps *s, struct slu_buf *out,
+                                    struct slu_err *err);
+/* Joins the list in such an array. Steps without counts are left out unless `all`. */
+SLU_MUST_USE int slu_steps_get_json(struct slu_steps *s, struct slu_json_value v,
+                                    bool all, struct slu_err *err);
+
+/* ---- of a reader and a writer ---- */
+
+/* Gives the list of the reader's streams, so far; it is complete after SLU_EOF.
+ * Borrowed until the reader is freed. */
+const struct slu_steps *slu_reader_steps(const struct slu_reader *r);
+/* Makes the reader add its list to *s, which must outlive the reader, now and while
+ * frames are read. */
+SLU_MUST_USE int slu_reader_collect(struct slu_reader *r, struct slu_steps *s,
+                                    struct slu_err *err);
+/* Adds the list of the input of slu_reader_over. */
+SLU_MUST_USE int slu_reader_add_steps(struct slu_reader *r, const struct slu_steps *s,
+                                      struct slu_err *err);
+/* Writes the list, by a writer with slu_writer_cfg.steps; the last call before
+ * slu_writer_close. */
+SLU_MUST_USE int slu_writer_steps(struct slu_writer *w, const struct slu_steps *s,
+                                  struct slu_err *err);
+
+#endif

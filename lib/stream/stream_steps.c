@@ -1,0 +1,43 @@
+/* stream_steps.c - the frame acct: the steps of a stream, read and written. */
+#include "lib/base/le.h"
+#include "stream_reader.h"
+
+int slu_reader_add_steps(struct slu_reader *r, const struct slu_steps *s,
+                         struct slu_err *err)
+{
+    int rc = slu_steps_join(&r->steps, s, err);
+
+    return rc || !r->collect ? rc : slu_steps_join(r->collect, s, err);
+}
+
+int slu_meta_steps(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
+{
+    struct slu_steps s = SLU_STEPS_INIT;
+    struct slu_json *j = NULL;
+    const uint8_t *p;
+    size_t n;
+    int rc = slu_frame_payload(f, &p, &n, err);
+
+    if (!rc)
+        rc = slu_json_parse(&j, (const char *)p, n, err);
+    if (!rc)
+        rc = slu_steps_get_json(&s, slu_json_root(j), false, err);
+    if (rc)
+        slu_err_at(err, "frame %llu", (unsigned long long)f->number);
+    else
+        rc = slu_reader_add_steps(r, &s, err);
+    slu_json_free(j);
+    slu_steps_release(&s);
+    return rc;
+}
+
+const struct slu_steps *slu_reader_steps(const struct slu_reader *r)
+{
+    return &r->steps;
+}
+
+int slu_reader_collect(struct slu_reader *r, struct slu_steps *s, struct slu_err *err)
+{
+    r->collect = s;
+    return slu_steps_join(s, &r->steps, err);
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# accounts.sh - the counts of all steps, from the text to a set: through pipes, joins, parts, stages and sets, on the card, in
+# report.json and in inspect. See tests/cli/run.
+"$PYTHON" - <<'PY' >c.jsonl
+for i in range(60):
+    print('{"text": "%s", "d": "%s"}' % ("word%d " % (i % 50) * (3 + i % 50 % 9), "ab"[i % 3 == 0]))
+print('{"text": "", "d": "a"}')
+PY
+tok() { tokenize -q -t bytes --domain-field d "$@" c.jsonl; }
+to_set() { decompose -q --min 8 --max 32 | pack -q --length 32 | shuffle -q --format mds "${@:2}" -o "$1"; }
+rows() { sed -n '/^## From the text/,/^## How/p' "$1/README.md" | grep '^| [0-9a]'; }
+
+tok -o t.tks
+dedup -q t.tks -o d.tks
+to_set s1 <d.tks
+card=$(rows s1)
+# What tokenize read and all that later steps left out and added give what the set has.
+check "all steps are on the card" test "$(echo "$card" | grep -c '^| [1-5]\. \(tokenize\|dedup\|decompose\|pack\|shuffle\) | [0-9]')" = 5
+check "  what the first left out" grep -qxF '| 1. tokenize | empty | 1 | 1 | 0 |' <(echo "$card")
+check "  and the second" grep -q '^| 2. dedup | exact-duplicate | 10 | 10 | ' <(echo "$card")
+cat >sums.py <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1] + "/report.json"))
+steps = [s["tokens"] for s in d["provenance"]]
+assert len(steps) == int(sys.argv[2]), steps
+read = sum(s["in"] for s in steps) - sum(s["out"] for s in steps) + d["tokens"]
+added = sum(s["created"] + s["repeated"] + s["padding"] for s in steps)
+left = sum(n for s in steps for n in s["dropped"].values())
+assert read + added - left == d["tokens"] == steps[-1]["out"], (read, added, left, d["tokens"])
+documents = [s["documents"] for s in d["provenance"]]
+print(sum(s["in"] for s in documents) - sum(s["out"] for s in documents) + d["documents"], read)
+PY
+text=$("$PYTHON" -c 'import json; print(61, sum(len(json.loads(l)["text"]) for l in open("c.jsonl")))')
+same "the sums are what the text has" "$text" "$("$PYTHON" sums.py s1 5)"
+check "  the card's last row" grep -q "^| all | 61 | 50 | $(echo "${text#* }" | sed 's/\([0-9]*\)\([0-9]\{3\}\)$/\1,\2/') | " <(echo "$card")
+inspect s1 >seen
+check "inspect shows the set's" grep -q '^ *61 documents, .* dropped: empty 1 document$' seen
+inspect d.tks >seen
+check "  and a stream's" grep -q '^ *60 documents, .* dropped: exact-duplicate 10 documents' seen
+same "--json is one line" 1 "$(inspect --json d.tks | wc -l)"
+
+# ---- parts and stages are summed ----
+for i in 0 1 2; do tok --part $i/3 -o p$i.tks; done
+cat p?.tks | dedup -q | to_set s2
+same "a set of parts is the set of one run" "$(sha_tree s1)" "$(sha_tree s2)"
+to_set s3 <t.tks
+mkdir w v
+for i in 0 1 2; do decompose -q --min 8 --max 32 p$i.tks -o q$i.tks && pack -q --stage count --work w --part $i/3 --length 32 q$i.tks; done
+pack -q --stage plan --work w --length 32
+for i in 0 1 2; do pack -q --stage scatter --work w --part $i/3 --length 32 q$i.tks -o a$i.tks; done
+for i in 0 1 2; do pack -q --stage gather --work w --part $i/3 --length 32 -o b$i.tks; done
+shm() { shuffle -q --work v --stage "$@"; }
+shm scatter --format mds --part 0/2 a?.tks b0.tks
+shm scatter --format mds --part 1/2 b1.tks b2.tks
+for i in 0 1; do shm gather --format mds --part $i/2 -o s4; done
+shm finish --format mds -o s4
+same "a set of stages is the set of one run" "$(sha_tree s3)" "$(sha_tree s4)"
+rm -r v && mkdir v
+shm scatter --part 0/2 a?.tks b0.tks
+shm scatter --part 1/2 b1.tks b2.tks
+for i in 0 1; do shm gather --part $i/2 -o g$i.tks; done
+cat g?.tks | shuffle -q --format mds -o s5
+cat a?.tks b?.tks | shuffle -q | shuffle -q --format mds -o s6
+same "stages to a stream, too" "$(sha_tree s6)" "$(sha_tree s5)"
+check "the independent reader agrees with a range" tokstream --check g1.tks
+
+# ---- joins, sets as inputs, and steps without counts ----
+tokenize -q -t bytes --domain x c.jsonl -o other.tks
+cat d.tks other.tks | to_set s7
+same "streams of other options are listed" "1. tokenize 2. dedup 3. tokenize" \
+    "$(rows s7 | sed -n 's/^| \(. \|\)\([1-3]\. [a-z]*\) | [0-9].*/\2/p' | head -3 | paste -sd' ')"
+"$PYTHON" sums.py s7 6 >/dev/null
+dedup -q --input-format set s1 -o again.tks
+same "a set as input hands its steps on" "$(inspect --json s1 >j && json j '[s["tokens"] for s in d["provenance"]]')" \
+    "$(inspect --json again.tks >j && json j '[s["tokens"] for s in d["provenance"][:-1]]')"
+dedup -q --no-provenance t.tks | decompose -q --min 8 --max 32 | pack -q --length 32 | shuffle -q --format mds -o s8
+same "after a step without provenance counts begin anew" 'No counts are recorded of: 1. tokenize '"$(tokenize --version | sed 's/.* //')." \
+    "$(grep '^No counts' s8/README.md)"
+check "  with what is read there" grep -q '^| all | 50 | 50 | ' s8/README.md
+choose -q --partition parts d.tks
+inspect parts/a.tks >seen
+check "a stream of a partition leaves the others out" grep -q 'dropped: other-domains ' seen
+tok --holdout 0.3 --holdout-output held.tks -o kept.tks
+inspect held.tks >seen
+check "so does a holdout" grep -q '61 documents, .* dropped: .*kept [0-9]* documents' seen
+for f in held kept parts/a t again; do check "the independent reader agrees with $f" tokstream --check --need-all $f.tks; done

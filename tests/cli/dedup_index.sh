@@ -25,7 +25,7 @@ for s in a b; do tokenize -t bytes -o $s.tks $s.jsonl; done
 near="--near --ngram 2 --bands 10 --rows 4 --threshold 0.75"
 records() { inspect --records "$@" | grep -o '"tokens":.*'; }
 
-for mode in --exact "$near" "$near --unit token" "$near --keep longest"; do
+for mode in --exact "$near" "${near/ngram 2/ngram 8} --unit token" "$near --keep longest"; do
     what=$(echo "$mode" | sed 's/--ngram.*0.75 *//')
     # shellcheck disable=SC2086
     {

@@ -9,9 +9,12 @@
 #include "formats/text/input_private.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/base/io.h"
 #include "parquet.h"
 
 #define CHUNK_BYTE ((size_t)256 << 10) /* bytes that are decoded at a time */
@@ -36,6 +39,7 @@ struct slot {
 struct pq {
     const struct slu_parquet *lib;
     struct slu_parquet_file *file;
+    int fd;                  /* of a member's copy, see copy_member; or -1 */
     uint64_t first, n_group; /* the share's row groups: first … n_group - 1 */
     uint64_t head;           /* the row group whose rows are handed out */
     uint64_t row;            /* the next row, in the file */
@@ -300,13 +304,36 @@ static int take_rows(struct slu_input_source *src, struct pq *q, struct slu_bloc
             memcpy(b->raw.data + begin, c->raw.data + rec.off, n);
         b->raw.len += n;
         rec.source = src->ordinal;
+        rec.document += src->base;
         rec.off = begin;
         rc = slu_block_add_row(b, rec, *f, err);
         src->own_byte += n;
-        q->row = rec.document + 1;
+        q->row = rec.document - src->base + 1;
+        src->n_row = q->row;
         q->at++;
     }
     src->begin = b->raw.len;
+    return rc;
+}
+
+/* Copies a member of an archive to a file without a name, at whose path Arrow opens
+ * it. */
+static int copy_member(struct slu_input_source *src, struct pq *q, char *path,
+                       size_t size, struct slu_err *err)
+{
+    const size_t step = CHUNK_BYTE;
+    uint8_t *p = malloc(step);
+    size_t got = step;
+    const char *dir = src->cfg->tmpdir;
+    int rc = p ? slu_tmpfile(&q->fd, dir ? dir : "/var/tmp", err)
+               : slu_fail_nomem(err, step);
+    while (!rc && got == step) {
+        rc = slu_bytes_read(src->bytes, p, step, &got, err);
+        if (!rc)
+            rc = slu_write_full(q->fd, p, got, err);
+    }
+    free(p);
+    snprintf(path, size, "/proc/self/fd/%d", q->fd);
     return rc;
 }
 
@@ -324,7 +351,7 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
         return rc;
     if (n == 0)
         return slu_input_empty(src, err);
-    if (strcmp(slu_bytes_codec(src->bytes), "plain") != 0)
+    if (!src->member && strcmp(slu_bytes_codec(src->bytes), "plain") != 0)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "%s: a Parquet file within %s, which can only be read from the "
                         "front; decompress it",
@@ -335,10 +362,16 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->changed, NULL);
     q->lib = lib;
+    q->fd = -1;
     src->state = q;
+    char copy[64] = "";
+    if (src->member)
+        rc = copy_member(src, q, copy, sizeof copy, err);
+    if (rc)
+        return rc;
     /* A file without scores is an error: its column is mistyped. */
     rc = q->lib->open(
-        &q->file, src->src->path, slu_input_name(src),
+        &q->file, src->member ? copy : src->src->path, slu_input_name(src),
         &(struct slu_parquet_columns){
             cfg->field, cfg->optional & ~(1U << SLU_FIELD_SCORE), cfg->any, cfg->n_any},
         cfg->window_byte / 2, err);
@@ -358,7 +391,7 @@ static int parquet_fetch(struct slu_input_source *src, struct slu_block *b,
             if (q->head == q->n_group)
                 return SLU_EOF;
             q->at = 0;
-            src->document = q->row;
+            src->document = src->base + q->row;
             rc = next_chunk(q, err);
             if (rc < 0 && !(q->cur && q->cur->block.n_rec))
                 return rc;
@@ -399,6 +432,8 @@ static void parquet_close(struct slu_input_source *src)
     q->lib->rows_free(q->rows);
     free_chunk(q->cur);
     q->lib->close(q->file);
+    if (q->fd >= 0)
+        close(q->fd);
     pthread_cond_destroy(&q->changed);
     pthread_mutex_destroy(&q->lock);
     free(q);

@@ -14,6 +14,8 @@ void slu_block_clear(struct slu_block *b)
 {
     slu_buf_clear(&b->raw);
     b->n_rec = 0;
+    slu_buf_clear(&b->members);
+    b->member = 0;
     b->json = b->lines = b->rows = false;
     b->source = b->off_byte = b->line = 0;
     b->broken = (struct slu_record_ref){0};
@@ -22,6 +24,7 @@ void slu_block_clear(struct slu_block *b)
 void slu_block_release(struct slu_block *b)
 {
     slu_buf_release(&b->raw);
+    slu_buf_release(&b->members);
     free(b->rec);
     free(b->field);
     slu_block_init(b);

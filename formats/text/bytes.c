@@ -26,12 +26,29 @@ struct slu_bytes {
     struct slu_err fault; /* the first error */
 };
 
+/* Bytes before an error are given first; the next call meets it again. */
+static int fill_over(struct slu_stored_bytes *r, struct slu_err *err)
+{
+    const size_t left = r->end;
+    int rc = SLU_OK;
+    while (!rc && !r->eof && r->end < SLU_STORED_BYTES) {
+        size_t got;
+        rc = r->read(r->ctx, r->buf + r->end, SLU_STORED_BYTES - r->end, &got, err);
+        r->end += got;
+        r->off += got;
+        r->eof = !rc && !got;
+    }
+    return r->end > left ? SLU_OK : rc;
+}
+
 int slu_stored_fill(struct slu_stored_bytes *r, struct slu_err *err)
 {
     size_t left = r->end - r->pos, got;
     memmove(r->buf, r->buf + r->pos, left);
     r->pos = 0;
     r->end = left;
+    if (r->read)
+        return fill_over(r, err);
     int rc = slu_read_or_quit(r->fd, r->quit_fd, r->buf + left, SLU_STORED_BYTES - left,
                               &got, err);
     if (rc)
@@ -142,6 +159,29 @@ out:
     return rc;
 }
 
+int slu_bytes_open_over(struct slu_bytes **out, const char *name,
+                        int (*read)(void *ctx, void *p, size_t n, size_t *got,
+                                    struct slu_err *err),
+                        void *ctx, uint64_t mem_byte, struct slu_err *err)
+{
+    struct slu_bytes *b = *out ? *out : calloc(1, sizeof *b);
+    *out = b;
+    if (!b)
+        return slu_fail_nomem(err, sizeof *b);
+    if (b->state)
+        b->codec->close(b->state);
+    free(b->path);
+    uint8_t *buf = b->raw.buf ? b->raw.buf : malloc(SLU_STORED_BYTES);
+    memset(b, 0, sizeof *b);
+    b->raw = (struct slu_stored_bytes){
+        .fd = -1, .quit_fd = -1, .buf = buf, .read = read, .ctx = ctx};
+    b->path = strdup(name);
+    if (!b->path || !buf)
+        return slu_fail_nomem(err, SLU_STORED_BYTES);
+    int rc = choose_codec(b, mem_byte ? mem_byte : UINT64_C(128) << 20, err);
+    return rc ? slu_err_at(err, "%s", b->path) : SLU_OK;
+}
+
 /* Reads a file without compression. Large reads bypass the buffer. A block is a large
  * read, even without the bytes carried over from the one before (in_jsonl.c). */
 static int read_plain(struct slu_stored_bytes *r, uint8_t *p, size_t n, size_t *got,
@@ -149,7 +189,7 @@ static int read_plain(struct slu_stored_bytes *r, uint8_t *p, size_t n, size_t *
 {
     int rc = SLU_OK;
     if (r->pos == r->end && !r->eof) {
-        if (n >= SLU_STORED_BYTES / 4) {
+        if (n >= SLU_STORED_BYTES / 4 && !r->read) {
             rc = slu_read_or_quit(r->fd, r->quit_fd, p, n, got, err);
             if (rc)
                 return rc;

@@ -29,6 +29,14 @@ struct slu_bytes;
  * frees with slu_bytes_close. */
 SLU_MUST_USE int slu_bytes_open(struct slu_bytes **b, const char *path,
                                 uint64_t mem_byte, int quit_fd, struct slu_err *err);
+/* As slu_bytes_open, for what read() gives: any number of bytes up to n, 0 at the end;
+ * an error is met again by later calls. The name is that of messages, and says what is
+ * promised. *b NULL, or a handle of this function, which is opened anew; the caller
+ * closes it, also after an error. */
+SLU_MUST_USE int slu_bytes_open_over(struct slu_bytes **b, const char *name,
+                                     int (*read)(void *ctx, void *p, size_t n,
+                                                 size_t *got, struct slu_err *err),
+                                     void *ctx, uint64_t mem_byte, struct slu_err *err);
 /* Reads n decompressed bytes, fewer only at the end or with an error. *got 0 without an
  * error: the end, and all checksums match. With an error *got counts the bytes before
  * it; later calls report the error again. Errors: SLU_E_IO, SLU_E_TRUNCATED,

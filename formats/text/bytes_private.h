@@ -14,6 +14,9 @@ struct slu_stored_bytes {
     size_t pos, end;
     uint64_t off; /* offset in the file of buf[end] */
     bool eof;     /* the file ends at buf[end] */
+    /* instead of fd, see slu_bytes_open_over; or NULL */
+    int (*read)(void *ctx, void *p, size_t n, size_t *got, struct slu_err *err);
+    void *ctx;
 };
 
 /* Moves the bytes left to the front and fills the rest of the buffer. Fills less only

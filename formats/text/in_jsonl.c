@@ -206,12 +206,12 @@ static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
     if (!rc && b->raw.len == 0 && slu_bytes_tell(src->bytes) == 0)
         return slu_input_empty(src, err);
     b->lines = b->raw.len > 0;
-    b->off_byte = j->off;
+    b->off_byte = src->base + j->off;
     b->line = j->line;
     if (rc) { /* whole lines, and the start of the unreadable one */
         const uint8_t *nl = b->raw.len ? memrchr(b->raw.data, '\n', b->raw.len) : NULL;
         src->begin = nl ? (size_t)(nl - b->raw.data) + 1 : 0;
-        src->document = j->off + src->begin;
+        src->document = src->base + j->off + src->begin;
         return rc;
     }
     cut_at_share(src, j, b);

@@ -37,8 +37,8 @@ static size_t first_step(const struct slu_input_source *src, const struct slu_bl
                          uint64_t part_off)
 {
     size_t block = src->cfg->block_byte;
-    if (src->src->regular && src->src->size_byte < block && !part_off)
-        return (size_t)src->src->size_byte + 1;
+    if (src->size_byte < block && !part_off)
+        return (size_t)src->size_byte + 1;
     return b->raw.len < block - block / 4 ? block - b->raw.len : block;
 }
 
@@ -48,11 +48,10 @@ static int room_for_whole(struct slu_input_source *src, struct slu_block *b,
                           struct slu_err *err)
 {
     size_t block = src->cfg->block_byte;
-    if (src->cfg->cut || !slu_bytes_seekable(src->bytes) ||
-        src->src->size_byte < block || src->src->size_byte > src->cfg->max_record_byte)
+    if (src->cfg->cut || !slu_bytes_seekable(src->bytes) || src->size_byte < block ||
+        src->size_byte > src->cfg->max_record_byte)
         return SLU_OK;
-    return slu_block_room(src, b, (size_t)src->src->size_byte + block, src->begin, 0,
-                          err);
+    return slu_block_room(src, b, (size_t)src->size_byte + block, src->begin, 0, err);
 }
 
 /* Ends the block with a part if the text can be cut at or after `from`. */
@@ -68,6 +67,7 @@ static int cut_off(struct slu_input_source *src, struct slu_block *b, size_t fro
     if (!at)
         return SLU_OK;
     struct slu_record_ref rec = {.source = src->ordinal,
+                                 .document = src->base,
                                  .off = src->begin,
                                  .len = at,
                                  .part_off = t->off,
@@ -84,6 +84,7 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
     struct text *t = src->state;
     size_t got, searched = 0;
     src->part_off = t->off;
+    src->document = src->base;
     int rc = slu_block_room(src, b, t->carry.len, src->begin, t->off, err);
     if (!rc && t->carry.len)
         rc = slu_buf_append(&b->raw, t->carry.data, t->carry.len, err);
@@ -101,6 +102,7 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
             break;
         if (got < step) {
             struct slu_record_ref rec = {.source = src->ordinal,
+                                         .document = src->base,
                                          .off = src->begin,
                                          .len = b->raw.len - src->begin,
                                          .part_off = t->off};

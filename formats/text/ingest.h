@@ -41,6 +41,8 @@ struct slu_ingest_cfg {
     const struct slu_tokenizer *tokenizer;
     const struct slu_sources *sources;
     const struct slu_input_format *format; /* NULL: chosen for each source */
+    const char *member;                    /* see struct slu_input_cfg */
+    struct slu_members *members;           /* of archives; NULL: as without globs */
     struct slu_names *names;               /* receives sources and domains */
     const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
     unsigned optional;             /* as in struct slu_record_cfg */

@@ -48,6 +48,8 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
     struct slu_rejected r = {
         .source = slu_source_at(g->cfg->sources, ref->source),
         .ref = ref,
+        .member =
+            ref->member ? (const char *)j->block.members.data + ref->member - 1 : NULL,
         .raw = j->block.raw.data + ref->off,
         .json = j->block.json,
         .row = j->block.rows,

@@ -2,15 +2,17 @@
 
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/text/kinds.h"
+#include "formats/text/members.h"
 #include "lib/base/json.h"
 
 /* The registry, in the order of probing; the last accepts anything. */
 static const struct slu_input_format *const formats[] = {
-    &slu_in_jsonl, &slu_in_tar, &slu_in_zip, &slu_in_parquet, &slu_in_text,
+    &slu_in_jsonl, &slu_in_tar, &slu_in_zip, &slu_in_parquet, &slu_in_wds, &slu_in_text,
 };
 #define N_FORMAT (sizeof formats / sizeof *formats)
 
@@ -19,6 +21,9 @@ struct slu_input {
     size_t next; /* ordinal of the next source */
     bool is_open;
     struct slu_input_source cur;
+    struct slu_members all; /* if cfg has none */
+    bool in_member;         /* cur is an archive, of which a member is read */
+    struct slu_input_source member;
     uint64_t stored_before;       /* stored bytes of finished sources */
     _Atomic uint64_t stored_byte; /* for progress */
 };
@@ -73,7 +78,8 @@ static int split_lines(struct slu_block *b, size_t end, struct slu_err *err)
                                          .document = b->off_byte + off,
                                          .line = line,
                                          .off = off,
-                                         .len = len};
+                                         .len = len,
+                                         .member = b->member};
             int rc = slu_block_add(b, rec, err);
             if (rc)
                 return rc;
@@ -129,6 +135,15 @@ unsigned slu_input_rank(const char *path)
     return 1;
 }
 
+bool slu_input_is_archive(const char *path)
+{
+    char name[NAME_MAX + 1];
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - slu_bytes_suffix(base)),
+             base);
+    return slu_in_tar.name_matches(name) || slu_in_zip.name_matches(name);
+}
+
 bool slu_input_splittable(const char *name, void *ctx)
 {
     const struct slu_input_format *asked = ctx;
@@ -153,6 +168,7 @@ static int choose_by(struct slu_input_source *src, const char *name,
                      const uint8_t *head, size_t n, struct slu_err *err)
 {
     const struct slu_kind *kind = slu_kind_named(name);
+    const bool file = src->member || src->src->regular;
     size_t i;
 
     if (!kind)
@@ -162,7 +178,7 @@ static int choose_by(struct slu_input_source *src, const char *name,
             src->format = formats[i];
     if (src->format == &slu_in_text && slu_jsonl_lines(head, n))
         src->format = &slu_in_jsonl;
-    if (!kind && !src->format && n == 0 && !src->src->regular)
+    if (!kind && !src->format && n == 0 && !file)
         src->format = &slu_in_jsonl; /* an empty pipe is not a text */
     for (i = 0; i < N_FORMAT && !kind && !src->format; i++)
         if (formats[i]->head_matches(head, n))
@@ -180,9 +196,9 @@ static int choose_format(struct slu_input_source *src, struct slu_err *err)
 {
     const uint8_t *head;
     size_t n;
-    char *name = strdup(src->src->name);
+    char *name = strdup(src->member ? src->member : src->src->name);
     if (!name)
-        return slu_fail_nomem(err, strlen(src->src->name));
+        return slu_fail_nomem(err, 1);
     name[strlen(name) - slu_bytes_suffix(name)] = 0;
     int rc = slu_bytes_peek(src->bytes, &head, &n, err);
     if (!rc)
@@ -195,6 +211,8 @@ static int choose_format(struct slu_input_source *src, struct slu_err *err)
 
 const char *slu_input_name(const struct slu_input_source *src)
 {
+    if (src->label)
+        return src->label;
     return strcmp(src->src->path, "-") == 0 ? "standard input" : src->src->path;
 }
 
@@ -205,9 +223,36 @@ int slu_input_empty(struct slu_input_source *src, struct slu_err *err)
     return src->cfg->broken ? rc : slu_advise(err, SLU_ADVISE_ON_ERROR, rc);
 }
 
+/* What is read: the source, or a member of it. */
+static struct slu_input_source *reading(struct slu_input *in)
+{
+    return in->in_member ? &in->member : &in->cur;
+}
+
+/* Closes the member; its bytes and names belong to the archive. */
+static void close_member(struct slu_input *in, uint64_t n_place)
+{
+    struct slu_input_source *m = &in->member;
+    if (!in->in_member)
+        return;
+    if (m->format && m->format->close)
+        m->format->close(m);
+    in->cur.format->done(&in->cur, m, n_place);
+    in->in_member = false;
+}
+
+/* How many documents from its base on a member takes. */
+static uint64_t places(const struct slu_input_source *m)
+{
+    if (!m->format || !m->bytes || m->format == &slu_in_text)
+        return 1;
+    return m->format == &slu_in_parquet ? m->n_row : slu_bytes_tell(m->bytes);
+}
+
 static void close_source(struct slu_input *in)
 {
     struct slu_input_source *src = &in->cur;
+    close_member(in, 0);
     if (src->format && src->format->close)
         src->format->close(src);
     slu_bytes_close(src->bytes);
@@ -240,6 +285,7 @@ static int open_source(struct slu_input *in, struct slu_err *err)
         .ordinal = in->next,
         .src = slu_source_at(in->cfg.sources, in->next),
     };
+    src->size_byte = src->src->regular ? src->src->size_byte : UINT64_MAX;
     in->next++;
     in->is_open = true;
     src->from = src->src->from;
@@ -278,6 +324,8 @@ int slu_input_new(struct slu_input **out, const struct slu_input_cfg *cfg,
     if (!in)
         return slu_fail_nomem(err, sizeof *in);
     in->cfg = *cfg;
+    if (!cfg->members)
+        in->cfg.members = &in->all;
     in->next = cfg->sources->first;
     *out = in;
     return SLU_OK;
@@ -305,12 +353,51 @@ static void end_source(struct slu_input *in)
     close_source(in);
 }
 
-/* Ends the source because of the error `why`. If the run continues, the bytes read of a
- * record become the block's last record. */
-static int break_off(struct slu_input *in, struct slu_block *b,
-                     const struct slu_err *why, struct slu_err *err)
+/* Goes to the archive's next member, and chooses its format. SLU_EOF: there is none.
+ * in_member: the error is the member's. */
+static int open_member(struct slu_input *in, struct slu_err *err)
 {
-    struct slu_input_source *src = &in->cur;
+    struct slu_input_source *arc = &in->cur, *m = &in->member;
+    bool leave = true;
+    int rc = SLU_OK;
+    while (leave && !rc) {
+        *m = (struct slu_input_source){.in = in,
+                                       .cfg = &in->cfg,
+                                       .ordinal = arc->ordinal,
+                                       .src = arc->src,
+                                       .to = UINT64_MAX,
+                                       .size_byte = UINT64_MAX};
+        rc = arc->format->next(arc, m, err);
+        in->in_member = m->member != NULL;
+        if (!rc)
+            rc = choose_format(m, err);
+        if (!rc)
+            rc = arc->format->accept(arc, m, &leave, err);
+        if (!rc && leave)
+            close_member(in, 0);
+    }
+    return !rc && m->format->open ? m->format->open(m, err) : rc;
+}
+
+/* After the error `why`: goes on in the source, or ends it. Whether to go on. */
+static bool go_on(struct slu_input *in)
+{
+    struct slu_input_source *src = reading(in);
+    bool resumed = src->format && !src->format->next && src->format->resume &&
+                   src->format->resume(src);
+    if (!resumed && in->in_member) {
+        close_member(in, places(src));
+        resumed = in->cur.format->resume(&in->cur);
+    }
+    return resumed;
+}
+
+/* Ends the source, or the member of an archive, because of the error `why`. If the run
+ * continues, the bytes read of a record become the block's last record. */
+static int break_off(struct slu_input *in, struct slu_block *b,
+                     const struct slu_err *why, size_t member, struct slu_err *err)
+{
+    struct slu_input_source *src = reading(in);
     if (!in->cfg.broken ||
         (why->code != SLU_E_TRUNCATED && why->code != SLU_E_FORMAT)) {
         if (err)
@@ -323,13 +410,15 @@ static int break_off(struct slu_input *in, struct slu_block *b,
         .off = src->begin,
         .len = b->raw.len - src->begin,
         .part_off = src->part_off,
+        .member = member,
         .reject = src->reject                    ? src->reject
                   : why->code == SLU_E_TRUNCATED ? SLU_REJECT_TRUNCATED_SOURCE
                                                  : SLU_REJECT_DAMAGED_SOURCE,
     };
-    const bool resumed = src->format && src->format->resume && src->format->resume(src);
+    const uint64_t from = src->from;
+    const bool resumed = go_on(in);
     /* otherwise it is compressed or has no footer, and the first share reports it */
-    if (src->from == 0 || resumed) {
+    if (from == 0 || resumed) {
         b->broken = rec;
         in->cfg.broken(in->cfg.ctx, rec.document, rec.reject, why->msg);
     }
@@ -338,10 +427,40 @@ static int break_off(struct slu_input *in, struct slu_block *b,
     return SLU_OK;
 }
 
+/* Adds the member's path to the block, for messages; *at is as in slu_record_ref. */
+static int name_member(struct slu_input *in, struct slu_block *b, size_t *at,
+                       struct slu_err *err)
+{
+    const char *path = in->in_member ? in->member.member : NULL;
+    *at = path ? b->members.len + 1 : 0;
+    return path ? slu_buf_append(&b->members, path, strlen(path) + 1, err) : SLU_OK;
+}
+
+/* Opens the next source, or the next member of an archive. *wait: its records do not
+ * belong into this block. */
+static int open_next(struct slu_input *in, struct slu_block *b, bool *wait,
+                     struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (!in->is_open)
+        rc = open_source(in, err);
+    if (!rc && in->cur.format->next && !in->in_member)
+        rc = open_member(in, err);
+    struct slu_input_source *src = reading(in);
+    src->begin = b->raw.len;
+    if (in->in_member)
+        src->document = src->base;
+    /* it gets its own block instead of making this one grow */
+    *wait = in->in_member && b->n_rec && src->size_byte != UINT64_MAX &&
+            b->raw.len + src->size_byte > in->cfg.block_byte;
+    return rc;
+}
+
 static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
     while (b->raw.len < in->cfg.block_byte) {
+        size_t member = 0;
         if (!in->is_open) {
             if (in->next >= in->cfg.sources->end)
                 return b->n_rec ? SLU_OK : SLU_EOF;
@@ -350,23 +469,43 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
                     in->cfg.block_byte)
                 /* the next source gets its own block instead of making this one grow */
                 return SLU_OK;
-            int rc = open_source(in, &why);
-            in->cur.begin = b->raw.len;
-            if (rc)
-                return break_off(in, b, &why, err);
         }
-        const struct slu_input_format *f = in->cur.format;
+        if (!in->is_open || (in->cur.format->next && !in->in_member)) {
+            bool wait;
+            int rc = open_next(in, b, &wait, &why);
+            if (rc == SLU_EOF) {
+                end_source(in);
+                continue;
+            }
+            if (rc && name_member(in, b, &member, err))
+                return SLU_E_NOMEM;
+            if (rc)
+                return break_off(in, b, &why, member, err);
+            if (wait)
+                return SLU_OK;
+        }
+        struct slu_input_source *src = reading(in);
+        const struct slu_input_format *f = src->format;
         if (b->n_rec && (f->lines || f->json != b->json || f->rows != b->rows))
             return SLU_OK;
         b->json = f->json;
         b->rows = f->rows;
         b->source = in->cur.ordinal;
-        in->cur.begin = b->raw.len;
-        int rc = f->fetch(&in->cur, b, &why);
+        src->begin = b->raw.len;
+        const size_t n_rec = b->n_rec;
+        int rc = name_member(in, b, &member, err);
+        if (rc)
+            return rc;
+        b->member = member;
+        rc = f->fetch(src, b, &why);
+        for (size_t i = n_rec; i < b->n_rec && member; i++)
+            b->rec[i].member = member;
         if (rc < 0)
-            return break_off(in, b, &why, err);
+            return break_off(in, b, &why, member, err);
         in->stored_byte = in->stored_before + stored(in);
-        if (rc == SLU_EOF)
+        if (rc == SLU_EOF && in->in_member)
+            close_member(in, places(src));
+        else if (rc == SLU_EOF)
             end_source(in);
         else if (f->rows)
             return SLU_OK; /* full, perhaps of empty rows */

@@ -34,9 +34,11 @@ SLU_BEGIN_DECLS
 struct slu_record_ref {
     uint64_t source; /* ordinal */
     /* The position (DESIGN.md, Identity and order). JSONL: byte offset in the
-     * decompressed source; tar: that of the member's first header; zip: the member's
-     * number, from 0 (libarchive does not tell where a zip member begins); Parquet: the
-     * row, from 0; text: 0 */
+     * decompressed source; Parquet: the row, from 0; text: 0. In an archive this counts
+     * from the place of the member: in tar the byte offset of its first header; in zip
+     * its number, from 0 (libarchive does not tell where a zip member begins). Where
+     * members before it have more records or bytes of records than that leaves room
+     * for, as in zip, the place is what follows their last. */
     uint64_t document;
     uint64_t line;   /* from 1; 0: unknown, or no file of lines */
     size_t off, len; /* bytes in block->raw */
@@ -45,6 +47,7 @@ struct slu_record_ref {
      * part_off, and only its last can have goes_on. */
     uint64_t part_off;
     bool goes_on;
+    size_t member; /* of an archive: 1 + offset of its path in block->members; or 0 */
     /* Not SLU_REJECT_NONE: the bytes read of a record when its source ended early or
      * was damaged, for this reason. */
     enum slu_reject reject;
@@ -72,6 +75,8 @@ struct slu_block {
     struct slu_record_ref broken;
     bool lines;                      /* slu_block_split finds the records */
     uint64_t source, off_byte, line; /* of raw's first byte */
+    struct slu_buf members;          /* paths, each with a NUL */
+    size_t member;                   /* of raw's first byte, as in slu_record_ref */
     uint64_t claimed_byte; /* granted by cfg->claim for growth beyond block_byte */
 };
 
@@ -81,6 +86,7 @@ void slu_block_clear(struct slu_block *b);
 void slu_block_release(struct slu_block *b);
 
 struct slu_input_source; /* private to the formats */
+struct slu_members;      /* members.h */
 
 struct slu_input_format {
     const char *name;
@@ -96,6 +102,17 @@ struct slu_input_format {
      * grown). After damage b keeps the records before it. */
     int (*fetch)(struct slu_input_source *src, struct slu_block *b,
                  struct slu_err *err);
+    /* Of archives, which have no fetch: goes to the next member, whose src, ordinal, cfg,
+     * … are set, and sets its bytes, label, member, size_byte and base. SLU_EOF: there
+     * is none. An error after the member is known belongs to the member. May be NULL. */
+    int (*next)(struct slu_input_source *archive, struct slu_input_source *member,
+                struct slu_err *err);
+    /* The member's format is known; it is read unless *leave is set. */
+    int (*accept)(struct slu_input_source *archive, struct slu_input_source *member,
+                  bool *leave, struct slu_err *err);
+    /* The member has been read; its records took n places from its base on. */
+    void (*done)(struct slu_input_source *archive, struct slu_input_source *member,
+                 uint64_t n);
     /* After damage: goes to what does not depend on the damaged bytes, in this share.
      * False: nothing is known to be there. May be NULL: false. */
     bool (*resume)(struct slu_input_source *src);
@@ -108,7 +125,10 @@ struct slu_input_cfg {
     size_t block_byte;                     /* usual size of a block, at least 4 KiB */
     /* a record, or part of one, that fits neither a block nor this is SLU_E_LIMIT */
     uint64_t max_record_byte;
-    uint64_t window_byte;          /* for decompressors, see slu_bytes_open */
+    uint64_t window_byte;        /* for decompressors, see slu_bytes_open */
+    const char *tmpdir;          /* for members of archives that must lie in a file */
+    struct slu_members *members; /* which members of archives are read */
+    const char *member;          /* of wds: the extension of the member with the text */
     const char *field[SLU_FIELDS]; /* columns of rows; NULL: not read */
     unsigned optional;             /* as in struct slu_record_cfg */
     const char *const *any;        /* n_any more columns of rows, of any type */
@@ -152,12 +172,14 @@ SLU_MUST_USE int slu_row_put_any(struct slu_buf *b, const struct slu_value *v,
                                  struct slu_err *err);
 const uint8_t *slu_row_get_any(const uint8_t *p, struct slu_value *v);
 
-/* Returns the format "jsonl", "text", "tar", "zip" or "parquet"; NULL if unknown. */
+/* Returns the format "jsonl", "text", "tar", "zip", "wds" or "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
 /* Returns a rank for struct slu_sources_cfg: 3 for names of data sets (jsonl, ndjson,
  * parquet, pq, txt, text, tar, zip, compressed or not), 2 for json, which settings have
  * too, 0 for names of kinds that are no text (kinds.h), 1 for all others. */
 unsigned slu_input_rank(const char *name);
+/* Whether files of that name are archives, whose members are read. */
+bool slu_input_is_archive(const char *name);
 /* Whether uncompressed files of that name can be cut at any record, or row group (see
  * slu_sources_share). ctx: the struct slu_input_format that was chosen, or NULL. */
 bool slu_input_splittable(const char *name, void *ctx);

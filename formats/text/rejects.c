@@ -172,7 +172,7 @@ static void explain_row(char *why, size_t size, const struct slu_rejected *r,
 static const char *one_value(const struct slu_rejected *r)
 {
     size_t i = 0, n = r->ref->len;
-    if (!r->json || r->ref->document ||
+    if (!r->json || r->ref->line != 1 ||
         (r->reason != SLU_REJECT_INVALID_JSON && r->reason != SLU_REJECT_NOT_AN_OBJECT))
         return NULL;
     if (n >= 3 && !memcmp(r->raw, "\xef\xbb\xbf", 3))
@@ -208,26 +208,27 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
     uint64_t at = r->off_byte == UINT64_MAX ? 0 : r->off_byte;
     uint64_t document = r->ref->document;
     char place[64], why[256];
+    const char *member = r->member ? r->member : "", *of = r->member ? ": " : "";
 
     if (r->row)
         explain_row(why, sizeof why, r, field);
     else
         explain(why, sizeof why, r, field);
-    if (r->row)
+    if (r->row && r->member)
+        snprintf(place, sizeof place, ": document %llu", (unsigned long long)document);
+    else if (r->row)
         snprintf(place, sizeof place, ": row %llu", (unsigned long long)document);
     else if (r->json && r->ref->line)
         snprintf(place, sizeof place, ":%llu: byte %llu",
                  (unsigned long long)r->ref->line, (unsigned long long)at);
-    else if (r->json || document == 0) /* lines are unknown after a share's border */
+    else /* lines are unknown after a share's border */
         snprintf(place, sizeof place, ": byte %llu",
-                 (unsigned long long)(document + at));
-    else
-        snprintf(place, sizeof place, ": member %llu: byte %llu",
-                 (unsigned long long)document, (unsigned long long)at);
-    int rc = slu_fail_at(err, SLU_E_FORMAT, r->row ? r->off_byte : at, "%s%s: %s", path,
-                         place, why);
+                 (unsigned long long)(r->member ? at : document + at));
+    int rc = slu_fail_at(err, SLU_E_FORMAT, r->row ? r->off_byte : at, "%s%s%s%s: %s",
+                         path, of, member, place, why);
     if (one_value(r))
-        return slu_fail(err, SLU_E_FORMAT, "%s: %s", path, one_value(r));
+        return slu_fail(err, SLU_E_FORMAT, "%s%s%s: %s", path, of, member,
+                        one_value(r));
     return slu_advise(err,
                       r->reason == SLU_REJECT_MISSING_FIELD ? missing_advice(r->which)
                                                             : SLU_ADVISE_ON_ERROR,

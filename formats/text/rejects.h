@@ -25,6 +25,7 @@
 struct slu_rejected {
     const struct slu_source *source;
     const struct slu_record_ref *ref;
+    const char *member; /* of an archive: its path; or NULL */
     const uint8_t *raw; /* ref->len bytes */
     bool json, row;     /* as in the record's block */
     enum slu_reject reason;

@@ -97,9 +97,7 @@ static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
     }
 }
 
-/* Whether a path, relative to the named folder, matches one of the globs. Adds to
- * `used` those that it matches. */
-static bool matches(const char *globs, const char *path, uint64_t *used)
+bool slu_globs_match(const char *globs, const char *path, uint64_t *used)
 {
     const char *name = strrchr(path, '/');
     char glob[PATH_MAX];
@@ -121,8 +119,7 @@ static bool matches(const char *globs, const char *path, uint64_t *used)
     }
 }
 
-/* The first of 64 globs that matched no file; *len: its bytes. NULL: none. */
-static const char *unused_glob(const char *globs, uint64_t used, size_t *len)
+const char *slu_globs_unused(const char *globs, uint64_t used, size_t *len)
 {
     const char *end;
     for (unsigned i = 0; globs && i < 64; i++, globs = *end ? end + 1 : NULL) {
@@ -138,8 +135,8 @@ static int rank_of(struct resolver *r, const struct entry *e, size_t below)
 {
     const struct slu_sources_cfg *cfg = r->cfg;
     const char *path = r->s->bytes + e->path + below;
-    if ((cfg->include && !matches(cfg->include, path, &r->included)) ||
-        (cfg->exclude && matches(cfg->exclude, path, &r->excluded)))
+    if ((cfg->include && !slu_globs_match(cfg->include, path, &r->included)) ||
+        (cfg->exclude && slu_globs_match(cfg->exclude, path, &r->excluded)))
         return -1;
     return cfg->rank && !cfg->include ? (int)cfg->rank(path) : 0;
 }
@@ -344,8 +341,8 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
         s->n = r.n;
         s->end = s->base + r.n;
     }
-    s->unused_include = unused_glob(cfg->include, r.included, &s->unused_include_len);
-    s->unused_exclude = unused_glob(cfg->exclude, r.excluded, &s->unused_exclude_len);
+    s->included = r.included;
+    s->excluded = r.excluded;
     s->special = r.special;
     s->lower = s->n_lower ? s->bytes + r.lower : NULL;
     s->other = s->n_other ? s->bytes + r.other : NULL;

@@ -49,10 +49,9 @@ struct slu_sources {
     const char *lower; /* the first of these; NULL: none */
     uint64_t n_other;  /* of these, those of rank 0, which are not in n_lower */
     const char *other; /* the first; NULL: none */
-    /* the first glob of `include` and of `exclude` that no file of a folder matches, in
-     * cfg; NULL: none. Globs of `exclude` are compared only with what is included. */
-    const char *unused_include, *unused_exclude;
-    size_t unused_include_len, unused_exclude_len;
+    /* bit i: the i-th glob of `include`, of `exclude`, matches a file of a folder. Globs
+     * of `exclude` are compared only with what is included. */
+    uint64_t included, excluded;
     char *bytes; /* private: memory of path and name */
     size_t bytes_len, bytes_cap;
 };
@@ -106,6 +105,13 @@ SLU_MUST_USE int slu_sources_share(struct slu_sources *s, uint64_t part,
                                    uint64_t n_part,
                                    bool (*splittable)(const char *name, void *ctx),
                                    void *ctx, struct slu_err *err);
+
+/* Returns the first of at most 64 globs that matched nothing; *len: its bytes. NULL:
+ * there is none. */
+const char *slu_globs_unused(const char *globs, uint64_t used, size_t *len);
+/* Whether a path matches one of the globs, which are as in slu_sources_cfg. Sets bit i
+ * of *used for the i-th, of at most 64, if it matches. */
+bool slu_globs_match(const char *globs, const char *path, uint64_t *used);
 
 SLU_END_DECLS
 

@@ -149,8 +149,9 @@ xz -k c.jsonl
 bzip2 -k c.jsonl
 lz4 -q c.jsonl c.jsonl.lz4
 mkdir t
-head -c 100000 c.jsonl >t/a.txt
-head -c 5000 c.jsonl >t/b.txt
+# as texts: a file of JSON objects is one of records, whatever its name
+head -c 100000 c.jsonl | tr '{' '(' >t/a.txt
+head -c 5000 c.jsonl | tr '{' '(' >t/b.txt
 tar -cf c.tar t
 for f in c.jsonl.gz c.jsonl.zst c.jsonl.xz c.jsonl.bz2 c.jsonl.lz4 c.tar; do
     size=$(stat -c %s $f)

@@ -149,8 +149,7 @@ def compress(name, data, codec, rng):
     return name
 
 
-def archive(kind, name, docs):
-    members = [("d%d/%05d.txt" % (i % 5, i), t.encode()) for i, t in enumerate(docs)]
+def archive(kind, name, members):
     b = io.BytesIO()
     if kind == "zip":
         with zipfile.ZipFile(b, "w", zipfile.ZIP_DEFLATED) as z:
@@ -173,7 +172,12 @@ def one_file(rng, c, kind, stem, docs):
         for i, t in enumerate(docs[:80]):
             compress("%s/%03d.txt" % (stem, i), t.encode(), c["codec"] if i % 3 == 0 else None, rng)
     elif kind in ("tar", "zip"):
-        archive(kind, stem + "." + kind, docs)
+        members = [("d%d/%05d.txt" % (i % 5, i), t.encode()) for i, t in enumerate(docs)]
+        if rng.random() < 0.4:  # files of records, of which some are compressed
+            runs = [docs[i:i + 20] for i in range(0, len(docs), 20)]
+            members = [("d%d/%05d.jsonl" % (i % 5, i), jsonl(rng, c, run)) for i, run in enumerate(runs)]
+            members = [(n + ".gz", gzip.compress(b, 1, mtime=0)) if rng.random() < 0.3 else (n, b) for n, b in members]
+        archive(kind, stem + "." + kind, members)
     else:
         compress(stem + ".jsonl", jsonl(rng, c, docs), c["codec"], rng)
 

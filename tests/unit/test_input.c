@@ -366,10 +366,20 @@ static void guesses(void **state)
         const char *name, *bytes;
         size_t records;
     } t[] = {
-        {"x.jsonl", "1\n2\n", 2},           {"x.json", "1\n2\n", 2},
-        {"x.NDJSON", "1\n2\n", 2},          {"x.txt", "{\"a\":1}\n{\"a\":2}\n", 1},
-        {"x", "{\"a\":1}\n{\"a\":2}\n", 2}, {"x.dat", " \n{ \"a\":1}\n{\"a\":2}\n", 2},
-        {"x.c", "{ int a;\n}\n", 1},        {"x.log", "a\nb\n", 1},
+        {"x.jsonl", "1\n2\n", 2},
+        {"x.json", "1\n2\n", 2},
+        {"x.NDJSON", "1\n2\n", 2},
+        {"x.txt", "{\"a\":1}\n{\"a\":2}\n", 2},
+        {"x.md", "{\"a\":1}\n\n{\"a\":2}", 2},
+        {"x.text", "{\"a\":1}", 1},
+        {"y.txt", "{\"a\":1}\nis one\n", 1},
+        {"z.txt", "{\"a\":\n1}\n{}\n", 1},
+        {"u.txt", "{a}\n{b}\n", 1},
+        {"v.txt", "[{\"a\":1}]\n[]\n", 1},
+        {"x", "{\"a\":1}\n{\"a\":2}\n", 2},
+        {"x.dat", " \n{ \"a\":1}\n{\"a\":2}\n", 2},
+        {"x.c", "{ int a;\n}\n", 1},
+        {"x.log", "a\nb\n", 1},
     };
     struct recs *got = calloc(1, sizeof *got);
     struct slu_err err = SLU_ERR_INIT;

@@ -4,8 +4,14 @@
 
 #include "tools/tokenize/tokenize.h"
 
-const char *const tokenize_formats[] = {
-    "auto", "jsonl", "text", "tar", "zip", [TOKENIZE_PARQUET] = "parquet", NULL};
+const char *const tokenize_formats[] = {"auto",
+                                        "jsonl",
+                                        "text",
+                                        "tar",
+                                        "zip",
+                                        [TOKENIZE_PARQUET] = "parquet",
+                                        [TOKENIZE_WDS] = "wds",
+                                        NULL};
 
 const struct slu_input_format *tokenize_format(const struct tokenize_opts *o)
 {
@@ -48,6 +54,8 @@ int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
     if (o->found)
         return SLU_OK;
     o->found = true;
+    o->members.include = o->include;
+    o->members.exclude = o->exclude;
     int rc = refuse_sets(ctx, err);
     if (rc)
         return rc;
@@ -82,14 +90,38 @@ int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *
     return rc ? rc : tokenize_filter_inputs(o, in, err);
 }
 
-static void warn_unused(struct cli_ctx *ctx, const char *option, const char *glob,
-                        size_t len)
+static void warn_unused(struct cli_ctx *ctx, const char *option, const char *globs,
+                        uint64_t used, bool archives)
 {
+    size_t len;
+    const char *glob = slu_globs_unused(globs, used, &len);
     if (glob)
         cli_warn(ctx,
-                 "%s '%.*s': matches no file in a folder; for all files below a folder "
-                 "write 'FOLDER/*'",
-                 option, (int)len, glob);
+                 "%s '%.*s': matches no file in a folder%s; for all files below a "
+                 "folder write 'FOLDER/*'",
+                 option, (int)len, glob, archives ? " or archive" : "");
+}
+
+/* Whether a source may be an archive, whose members globs choose too. */
+static bool reads_archives(const struct tokenize_opts *o)
+{
+    const struct slu_sources *s = &o->sources;
+    for (size_t i = s->first; i < s->end; i++) {
+        const struct slu_source *src = slu_source_at(s, i);
+        if (!src->regular || slu_input_is_archive(src->name))
+            return true;
+    }
+    return false;
+}
+
+/* Warns of the first glob of each option that chose nothing, in folders or archives. */
+static void warn_globs(struct cli_ctx *ctx, bool archives)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    const struct slu_sources *s = &o->sources;
+    const struct slu_members *m = &o->members;
+    warn_unused(ctx, "--include", o->include, s->included | m->included, archives);
+    warn_unused(ctx, "--exclude", o->exclude, s->excluded | m->excluded, archives);
 }
 
 /* For files in folders. */
@@ -104,17 +136,47 @@ void tokenize_warn_left_out(struct cli_ctx *ctx)
                  (unsigned long long)s->n_special, slu_plural(s->n_special), s->special,
                  s->n_special > 1 ? ", ..." : "");
     if (s->n_other)
-        cli_warn(ctx,
-                 "left out of folders: %llu file%s with names of other kinds than text: "
-                 "%s%s; named alone, a message says what to do with it",
-                 (unsigned long long)s->n_other, slu_plural(s->n_other), s->other,
-                 s->n_other > 1 ? ", ..." : "");
+        cli_warn(
+            ctx,
+            "left out of folders: %llu file%s with names of other kinds than text: "
+            "%s%s; named alone, a message says what to do with it",
+            (unsigned long long)s->n_other, slu_plural(s->n_other), s->other,
+            s->n_other > 1 ? ", ..." : "");
     if (s->n_lower)
         cli_warn(ctx,
                  "left out of folders: %llu file%s, as others there have the names of "
                  "data: %s%s; --include '*' takes all",
                  (unsigned long long)s->n_lower, slu_plural(s->n_lower), s->lower,
                  s->n_lower > 1 ? ", ..." : "");
-    warn_unused(ctx, "--include", s->unused_include, s->unused_include_len);
-    warn_unused(ctx, "--exclude", s->unused_exclude, s->unused_exclude_len);
+    if (!reads_archives(ctx->opts))
+        warn_globs(ctx, false);
+}
+
+int tokenize_check_members(struct cli_ctx *ctx, struct slu_err *err)
+{
+    static const struct {
+        const char *noun, *what;
+    } left[SLU_MEMBER_LEFT_N] = {
+        [SLU_MEMBER_HIDDEN] = {"name", " with a dot in front"},
+        [SLU_MEMBER_OTHER] = {"file", " with names of other kinds than text"},
+        [SLU_MEMBER_LOWER] = {"file", ", as others there have the names of data"},
+        [SLU_MEMBER_LINK] = {"link", ""},
+        [SLU_MEMBER_SPECIAL] = {"device", " or FIFO"},
+    };
+    const struct tokenize_opts *o = ctx->opts;
+    for (unsigned i = 0; i < SLU_MEMBER_LEFT_N; i++) {
+        const uint64_t n = o->members.left[i].n;
+        if (n)
+            cli_warn(ctx, "left out of archives: %llu %s%s%s: %s%s",
+                     (unsigned long long)n, left[i].noun, slu_plural(n), left[i].what,
+                     o->members.left[i].first, n > 1 ? ", ..." : "");
+    }
+    if (!reads_archives(o))
+        return SLU_OK;
+    if (o->members.n_not_chosen && !o->members.n_read && o->include &&
+        !ctx->common.part.n && !(o->sources.included | o->members.included))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--include '%s': no file of the archives matches", o->include);
+    warn_globs(ctx, true);
+    return SLU_OK;
 }

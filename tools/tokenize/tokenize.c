@@ -58,6 +58,8 @@ static const struct cli_opt options[] = {
     {"format", 0, CLI_CHOICE, AT(format), NULL,
      "format of the files; auto, the default: by name, then by content",
      .choice = tokenize_formats, .result = true},
+    {"member", 0, CLI_STRING, AT(member), "EXT",
+     "wds: extension of the member with a sample's text; default txt", .result = true},
     {"id-field", 0, CLI_STRING, AT(field[SLU_FIELD_ID]), "NAME",
      "JSONL, Parquet: field with the record's own id, a string, a number\n"
      "or a boolean",
@@ -181,6 +183,15 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     struct tokenize_opts *o = ctx->opts;
     if (o->format == TOKENIZE_PARQUET && !slu_parquet_load())
         return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
+    if (o->member && o->format != TOKENIZE_WDS)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--member %s: is about samples of WebDataset; give --format wds",
+            o->member);
+    if (o->member && (*o->member == '.' || !*o->member || strchr(o->member, '/')))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--member '%s': expected an extension without its dot, as txt",
+                        o->member);
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout needs --holdout-output, and the other way round");
@@ -389,6 +400,8 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .tokenizer = tokenizer,
         .sources = &o->sources,
         .format = tokenize_format(o),
+        .member = o->member ? o->member : "txt",
+        .members = &((struct tokenize_opts *)ctx->opts)->members,
         .names = names,
         .optional =
             1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || o->list_domains ||
@@ -474,6 +487,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     cli_pass(ctx, NULL, sources_byte(&o->sources), 0);
     if (!rc)
         rc = ingest(ctx, tokenizer, names, &seg, memory_byte, &out, &stat, err);
+    if (!rc)
+        rc = tokenize_check_members(ctx, err);
     if (!rc)
         rc = tokenize_check_fields(ctx, &stat, err);
     if (!rc)

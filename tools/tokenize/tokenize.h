@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "formats/text/ingest.h"
+#include "formats/text/members.h"
 #include "formats/text/sources.h"
 #include "lib/token/tokenizer.h"
 #include "tools/cli/cli.h"
@@ -45,16 +46,18 @@ struct tokenize_opts {
     } fasttext;
     double holdout, sample;
     uint64_t max_tokens;
+    const char *member; /* the extension of --member, without a dot */
     int format, special, on_error, on_missing;
     bool bos, no_eos, no_vocab, no_cache, list_domains, c4_lines;
     /* The sources found for the manifest are also those that are read: a list from a
      * pipe, or a folder, could differ the second time. */
     bool found;
     struct slu_sources sources;
+    struct slu_members members; /* of archives */
 };
 
 /* sources.c: names of --format, and the format named; PARQUET: its number. */
-enum { TOKENIZE_PARQUET = 5 };
+enum { TOKENIZE_PARQUET = 5, TOKENIZE_WDS };
 extern const char *const tokenize_formats[];
 const struct slu_input_format *tokenize_format(const struct tokenize_opts *o);
 /* Finds the files once, and a part's share of them. */
@@ -65,6 +68,8 @@ SLU_MUST_USE int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in,
                                  struct slu_err *err);
 /* Warns of what was left out of folders, and of globs that no file matches. */
 void tokenize_warn_left_out(struct cli_ctx *ctx);
+/* The same for archives, when all are read. SLU_E_USAGE if --include chose nothing. */
+SLU_MUST_USE int tokenize_check_members(struct cli_ctx *ctx, struct slu_err *err);
 /* Sets o->tokenizer to the file in it, if it is a folder. An error says how to get the
  * file, if there is none. */
 SLU_MUST_USE int tokenize_find_file(struct tokenize_opts *o, struct slu_err *err);

@@ -372,6 +372,11 @@ static int put_domains(const struct slu_card *c, struct slu_buf *out,
     return rc ? rc : slu_buf_printf(out, err, "\n");
 }
 
+static int put_more(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    return slu_buf_append(out, c->sections->data, c->sections->len, err);
+}
+
 static int put_sources(const struct slu_card *c, struct slu_buf *out,
                        struct slu_err *err)
 {
@@ -462,8 +467,8 @@ int slu_card_markdown(const struct slu_card *c, struct slu_buf *out,
 {
     static int (*const part[])(const struct slu_card *, struct slu_buf *,
                                struct slu_err *) = {
-        put_front,   put_head,    put_facts,      put_use, put_buckets,
-        put_domains, put_sources, slu_card_steps, put_made};
+        put_front,   put_head, put_facts,   put_use,        put_buckets,
+        put_domains, put_more, put_sources, slu_card_steps, put_made};
     int rc = SLU_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && !rc; i++)
         rc = part[i](c, out, err);

@@ -41,6 +41,7 @@ struct slu_card {
     size_t n_length;
     const struct slu_domain_row *domain; /* from slu_domains_list */
     size_t n_domain;
+    const struct slu_buf *sections; /* further ones, after that of the domains */
 };
 
 /* Appends the bytes of README.md; and of lengths.svg. */

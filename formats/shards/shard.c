@@ -443,6 +443,12 @@ int slu_shards_report_add(struct slu_shards *s, const char *key, const char *jso
     return slu_buf_printf(&s->notes, err, "  \"%s\": %s,\n", key, json);
 }
 
+int slu_shards_card_add(struct slu_shards *s, const struct slu_buf *text,
+                        struct slu_err *err)
+{
+    return slu_buf_append(&s->sections, text->data, text->len, err);
+}
+
 int slu_shards_set_steps(struct slu_shards *s, const struct slu_steps *steps,
                          struct slu_err *err)
 {
@@ -483,6 +489,7 @@ void slu_shards_free(struct slu_shards *s)
     slu_lengths_free(s->lengths);
     slu_buf_release(&s->flushed);
     slu_buf_release(&s->notes);
+    slu_buf_release(&s->sections);
     slu_steps_release(&s->steps);
     slu_buf_release(&s->journal_path);
     slu_header_release(&s->header);

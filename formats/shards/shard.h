@@ -449,6 +449,9 @@ uint64_t slu_shards_packed(const struct slu_shards *s);
  * copied. */
 SLU_MUST_USE int slu_shards_report_add(struct slu_shards *s, const char *key,
                                        const char *json, struct slu_err *err);
+/* Adds a section to the card, after that of the domains: Markdown, copied. */
+SLU_MUST_USE int slu_shards_card_add(struct slu_shards *s, const struct slu_buf *text,
+                                     struct slu_err *err);
 struct slu_steps; /* lib/stream/steps.h */
 /* Sets the steps that made the set, with their counts, for report.json and the card
  * (lib/stream/steps.h); copies them. */

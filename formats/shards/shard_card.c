@@ -19,6 +19,7 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                                            .account = account,
                                            .sum = &s->sum,
                                            .steps = &k->steps,
+                                           .sections = &s->sections,
                                            .n_packed = s->n_packed,
                                            .bucket = k->bucket}};
     for (unsigned i = 0; i < s->n_bucket && !rc; i++) {

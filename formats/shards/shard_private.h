@@ -112,6 +112,7 @@ struct slu_shards {
     struct slu_shards_queue queue;
     struct slu_digest manifest;
     struct slu_buf notes; /* further members of report.json */
+    struct slu_buf sections; /* further ones of the card */
     struct slu_steps steps;
     bool made_dir, made, finished;
     bool keep;                   /* keep the files, so that a later run can continue */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # accounts.sh - the counts of all steps, from the text to a set: through pipes, joins, parts, stages and sets, on the card, in
-# report.json and in inspect. See tests/cli/run.
+# report.json and in inspect; and of a mix, its repeats and the periods that fall short. See tests/cli/run.
 "$PYTHON" - <<'PY' >c.jsonl
 for i in range(60):
     print('{"text": "%s", "d": "%s"}' % ("word%d " % (i % 50) * (3 + i % 50 % 9), "ab"[i % 3 == 0]))
@@ -84,3 +84,30 @@ tok --holdout 0.3 --holdout-output held.tks -o kept.tks
 inspect held.tks >seen
 check "so does a holdout" grep -q '61 documents, .* dropped: .*kept [0-9]* documents' seen
 for f in held kept parts/a t again; do check "the independent reader agrees with $f" tokstream --check --need-all $f.tks; done
+
+# ---- a mix: how often its sources are repeated, and periods that fall short ----
+"$PYTHON" - <<'PY' >m.jsonl
+for i in range(60):
+    print('{"text": "%s", "d": "%s"}' % ("word%d " % i * 40, "ab"[i % 3 == 0]))
+PY
+tokenize -q -t bytes --domain-field d m.jsonl | decompose -q --min 64 --max 64 --tail drop -o m.tks
+shuffle -q --format mds --mix a=0.4,b=0.6 --max-tokens 14000 m.tks -o x1
+check "the card has the repeats of a mix" "$PYTHON" - <<'PY'
+import json
+mix = {s["name"]: s for s in json.load(open("x1/report.json"))["mix"]["sources"]}
+card = open("x1/README.md").read()
+for name, s in mix.items():
+    has, took = s["available"], s["taken"]
+    row = "| %s | %d | %d | %d | %d | %.2f | {:,} | ".format(took["tokens"])
+    assert row % (name, has["documents"], has["sequences"], s["sequences_used"], took["sequences"], s["epochs"]) in card, card
+assert mix["b"]["epochs"] > 1.5 > 1 > mix["a"]["epochs"]
+PY
+status "periods of a mix" 0 shuffle --format mds --mix-schedule 'a=0.9,b=0.1:90%;b=0.97,a=0.03:5%;a=1:5%' --max-tokens 5000 -o x2 m.tks
+check "  which fall short are named" grep -q '^shuffle: --mix-schedule: period 2 wants 242 tokens of b and takes 192, in 3 whole sequences; make' err
+check "  each" grep -q 'period 2 wants 7 tokens of a and takes 0, in 0 whole' err
+check "  and no other" test "$(grep -c 'mix-schedule: period' err)" = 2
+check "  on the card, too" grep -qxF '| b | 2 | 242 | 192 | 3 |' x2/README.md
+same "  and in the report" '[null, 50, null]' "$(json x2/report.json '[p.get("short") for p in d["mix"]["sources"][1]["periods"]]')"
+status "schedule names them" 0 schedule --trainer generic --batch-tokens 640 --stats s.json -o x.sched x2
+check "  by set, period and source" grep -q '^schedule: x2: period 2 of its mix has 192 tokens of b, and 242 were wanted' err
+same "  and counts them" 2 "$(json s.json 'd["short_periods"]')"

@@ -15,7 +15,8 @@ struct schedule_opts {
     int trainer;
 };
 
-/* Warns if the set's mix changes and several buckets are in use. */
+/* Warns if the set's mix changes and several buckets are in use, and of its periods that
+ * fell short. */
 void schedule_warn_periods(struct cli_ctx *ctx, const struct slu_bucket_counts *set);
 
 /* --trainer generic and olmo: writes the steps, as a binary file and as JSON. */

@@ -10,6 +10,8 @@
 #include "lib/base/json_write.h"
 #include "tools/shuffle/shuffle.h"
 
+enum { MOST_SHORT = 8 }; /* lines of warnings */
+
 const char *const shuffle_mix_bys[] = {"domain", "input", NULL};
 
 int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
@@ -216,6 +218,31 @@ static double part(uint64_t a, uint64_t b)
     return b ? (double)a / (double)b : 0;
 }
 
+/* Whether a source falls short of what a period wants of it, by more than a twentieth. */
+static bool is_short(uint64_t wanted, uint64_t tokens)
+{
+    return tokens < wanted && wanted - tokens > wanted / 20;
+}
+
+/* Writes what a period wanted of a source and took. */
+static int put_taken(const struct shuffle_mix *m, const struct slu_mixer *x, unsigned s,
+                     unsigned p, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_count n = slu_mixer_gave(x, s)->taken[p];
+    const uint64_t wanted = slu_mixer_planned(x)->target[s][p];
+    int rc =
+        slu_buf_printf(t, err,
+                       "%s{\"weight\": %.9g, \"wanted\": %llu, \"tokens\": %llu, "
+                       "\"sequences\": %llu",
+                       p ? ", " : "", (double)m->mix.source[s].weight[p] / SLU_MIX_ONE,
+                       (unsigned long long)wanted, (unsigned long long)n.tokens,
+                       (unsigned long long)n.sequences);
+    if (!rc && is_short(wanted, n.tokens))
+        rc = slu_buf_printf(t, err, ", \"short\": %llu",
+                            (unsigned long long)(wanted - n.tokens));
+    return rc ? rc : slu_buf_printf(t, err, "}");
+}
+
 static int put_source(const struct shuffle_mix *m, const struct slu_mixer *x,
                       unsigned s, uint64_t all, struct slu_buf *t, struct slu_err *err)
 {
@@ -246,13 +273,7 @@ static int put_source(const struct shuffle_mix *m, const struct slu_mixer *x,
                             (unsigned long long)g->sequences_used,
                             part(taken.tokens, all));
     for (unsigned p = 0; p < b->n_period && !rc; p++)
-        rc = slu_buf_printf(t, err,
-                            "%s{\"weight\": %.9g, \"wanted\": %llu, \"tokens\": %llu, "
-                            "\"sequences\": %llu}",
-                            p ? ", " : "", (double)b->source[s].weight[p] / SLU_MIX_ONE,
-                            (unsigned long long)plan->target[s][p],
-                            (unsigned long long)g->taken[p].tokens,
-                            (unsigned long long)g->taken[p].sequences);
+        rc = put_taken(m, x, s, p, t, err);
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
@@ -303,16 +324,42 @@ static void warn_of_none(const struct shuffle_mix *m, const struct slu_mixer *x)
     }
 }
 
+/* Names the periods for which a source's sequences are too few or too long. A source of
+ * which nothing is taken at all is named already. */
+static void warn_of_short(const struct shuffle_mix *m, const struct slu_mixer *x)
+{
+    unsigned n = 0;
+    for (unsigned s = 0; s < m->mix.n_source && m->mix.n_period > 1; s++) {
+        const struct slu_count *taken = slu_mixer_gave(x, s)->taken;
+        for (unsigned p = 0; p < m->mix.n_period; p++) {
+            uint64_t wanted = slu_mixer_planned(x)->target[s][p];
+            if (!slu_mixer_gave(x, s)->sequences_used ||
+                !is_short(wanted, taken[p].tokens) || n++ >= MOST_SHORT)
+                continue;
+            cli_warn(m->ctx,
+                     "--mix-schedule: period %u wants %llu token%s of %s and takes "
+                     "%llu, in %llu whole sequence%s; make the period longer, or mix "
+                     "shorter sequences",
+                     p + 1, (unsigned long long)wanted, slu_plural(wanted),
+                     *m->mix.source[s].name ? m->mix.source[s].name : "no domain",
+                     (unsigned long long)taken[p].tokens,
+                     (unsigned long long)taken[p].sequences,
+                     slu_plural(taken[p].sequences));
+        }
+    }
+    if (n > MOST_SHORT)
+        cli_warn(m->ctx, "--mix-schedule: %u more fall short (see the report's mix)",
+                 n - MOST_SHORT);
+}
+
 int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
                        const struct slu_count *period, const struct slu_header *h,
-                       char **json, struct slu_err *err)
+                       struct slu_shards *shards, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
     uint64_t all = 0;
-    *json = NULL;
-    if (!x)
-        return SLU_OK;
     warn_of_none(m, x);
+    warn_of_short(m, x);
     for (unsigned s = 0; s < m->mix.n_source; s++)
         for (unsigned k = 0; k < m->mix.n_period; k++)
             all += slu_mixer_gave(x, s)->taken[k].tokens;
@@ -330,11 +377,15 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
         rc = slu_buf_printf(&t, err, "]}");
     if (!rc)
         rc = slu_buf_append(&t, "", 1, err);
-    if (!rc) {
+    if (!rc)
         cli_stat_json(m->ctx, "mix", (const char *)t.data);
-        *json = strdup((const char *)t.data);
-        rc = *json ? SLU_OK : slu_fail_nomem(err, t.len);
-    }
+    if (!rc && shards)
+        rc = slu_shards_report_add(shards, "mix", (const char *)t.data, err);
+    slu_buf_clear(&t);
+    if (!rc && shards)
+        rc = shuffle_mix_card(m, x, &t, err);
+    if (!rc && shards)
+        rc = slu_shards_card_add(shards, &t, err);
     slu_buf_release(&t);
     return rc;
 }

@@ -34,14 +34,19 @@ SLU_MUST_USE int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
 /* Call after a fault of slu_permute_read. */
 void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
                          struct slu_reader *r, struct slu_err *err);
-/* Writes to the report how much each source gave and where periods begin, and returns
- * the same as a JSON object: caller frees *json with free(); NULL without a mix (x
- * NULL). period: the counts of each period in each bucket, all periods of a bucket side
+/* Writes to the report how much each source gave and where periods begin, and warns of
+ * sources and periods that fall short; with `shards`, also into its report.json and
+ * card. period: the counts of each period in each bucket, all periods of a bucket side
  * by side (slu_permute_period). */
+struct slu_shards;
 SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
                                     const struct slu_count *period,
-                                    const struct slu_header *h, char **json,
-                                    struct slu_err *err);
+                                    const struct slu_header *h,
+                                    struct slu_shards *shards, struct slu_err *err);
+/* Appends the section of the card (mix_card.c). */
+SLU_MUST_USE int shuffle_mix_card(const struct shuffle_mix *m,
+                                  const struct slu_mixer *x, struct slu_buf *t,
+                                  struct slu_err *err);
 void shuffle_mix_release(struct shuffle_mix *m);
 
 #endif

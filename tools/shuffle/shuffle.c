@@ -328,7 +328,6 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     uint64_t share = shuffle_shards_share(ctx);
     struct slu_permute_cfg cfg = shuffle_permute_cfg(ctx);
     const struct slu_mixer *x = NULL;
-    char *mix = NULL;
     int rc = shuffle_shards_check(ctx, err);
 
     if (!rc && cli_flow_asked(ctx))
@@ -369,9 +368,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     x = j.permute ? slu_permute_mixer(j.permute) : NULL;
     if (!rc && x)
         rc = shuffle_mix_report(&j.mix, x, slu_permute_period(j.permute, 0, 0),
-                                j.header, &mix, err);
-    if (!rc && j.shards && mix)
-        rc = slu_shards_report_add(j.shards, "mix", mix, err);
+                                j.header, j.shards, err);
     if (!rc && j.shards)
         rc = shuffle_shards_write(
             &j, j.pass ? cli_slots(ctx, cfg.budget_byte) : shuffle_slots(ctx, share),
@@ -380,7 +377,6 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = shuffle_run(&j, &ops, shuffle_slots(ctx, share), err);
     if (!rc)
         rc = finish(&j, err);
-    free(mix);
     slu_permute_free(j.permute);
     shuffle_mix_release(&j.mix);
     slu_writer_abort(j.writer);

@@ -284,14 +284,12 @@ static int gather_shards(struct job *j, struct slu_err *err)
 
 /* ---- finish ---- */
 
-/* Writes "mix" of report.json. */
 static int report_mix(struct job *j, struct slu_err *err)
 {
     const struct slu_header *h = j->header;
     const size_t n = (h->n_bucket ? h->n_bucket : 1) * (size_t)j->mix.mix.n_period;
     struct slu_mixer *x = NULL;
     struct slu_count *stage;
-    char *json = NULL;
 
     if (!j->mix.mix.n_source)
         return SLU_OK;
@@ -299,10 +297,7 @@ static int report_mix(struct job *j, struct slu_err *err)
     int rc = stage ? slu_shuffle_took(&j->flow, &x, stage, err)
                    : slu_fail_nomem(err, n * sizeof *stage);
     if (!rc)
-        rc = shuffle_mix_report(&j->mix, x, stage, h, &json, err);
-    if (!rc)
-        rc = slu_shards_report_add(j->shards, "mix", json, err);
-    free(json);
+        rc = shuffle_mix_report(&j->mix, x, stage, h, j->shards, err);
     free(stage);
     slu_mixer_free(x);
     return rc;

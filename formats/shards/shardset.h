@@ -72,14 +72,16 @@ SLU_MUST_USE int slu_shardset_finish(struct slu_shardset *s, const struct slu_su
                                      struct slu_err *err);
 /* After SLU_EOF: checks by XXH3-64 that all files of the set have the bytes that
  * manifest.jsonl states, manifest.jsonl those that report.json states, and report.json
- * those that its last line states; with n_threads threads; progress receives
- * the bytes that were read, of all bytes of shards (NULL is legal). Checks a format's own folder
+ * those that its last line states; with n_threads threads. Checks a format's own folder
  * by the list in that folder (filelist.h). Also checks that the set has no further
  * bucket's folder and no further shard, which a trainer would read. */
 SLU_MUST_USE int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
-                                           void (*progress)(void *ctx, uint64_t n_byte,
-                                                            uint64_t of_byte),
-                                           void *ctx, struct slu_err *err);
+                                           struct slu_err *err);
+/* slu_shardset_verify_files then gives f the bytes that it has read, of those of all
+ * files. One thread at a time calls f. */
+void slu_shardset_progress(struct slu_shardset *s,
+                           void (*f)(void *ctx, uint64_t n_byte, uint64_t of_byte),
+                           void *ctx);
 /* *json: [{"name": "D_8", "length": 256, "sequences": …, "tokens": …, "shards": …}, …]
  * of the buckets read so far. Caller frees with free(). */
 SLU_MUST_USE int slu_shardset_buckets(struct slu_shardset *s, char **json,

@@ -173,10 +173,16 @@ static int check_set_folder(struct slu_shardset *s, struct slu_buf *scratch,
     return rc;
 }
 
+void slu_shardset_progress(struct slu_shardset *s,
+                           void (*f)(void *ctx, uint64_t n_byte, uint64_t of_byte),
+                           void *ctx)
+{
+    s->progress = f;
+    s->progress_ctx = ctx;
+}
+
 int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
-                              void (*progress)(void *ctx, uint64_t n_byte,
-                                               uint64_t of_byte),
-                              void *ctx, struct slu_err *err)
+                              struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {look_produce, look_work, look_emit};
     struct look_job job[8] = {{{{0}, 0, 0, 0, 0, 0, false}, SLU_BUF_INIT}};
@@ -189,8 +195,6 @@ int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
     int rc = check_report(s, err);
     if (!rc)
         rc = check_file(s, "manifest.jsonl", n_byte, xxh3, &job[0].scratch, err);
-    s->progress = progress;
-    s->progress_ctx = ctx;
     s->verify_byte = s->listed_byte;
     rewind(s->manifest);
     s->n_line = 0;

@@ -86,8 +86,8 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
         rc = slu_shardset_finish(set, &seen.sum, err);
     if (!rc && o->verify) {
         cli_pass(ctx, "checking bytes,", 0, 0);
-        rc = slu_shardset_verify_files(set, (unsigned)ctx->common.threads,
-                                       cli_progress_of, ctx, err);
+        slu_shardset_progress(set, cli_progress_of, ctx);
+        rc = slu_shardset_verify_files(set, (unsigned)ctx->common.threads, err);
     }
     if (!rc)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);

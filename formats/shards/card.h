@@ -32,8 +32,8 @@ struct slu_card {
     const struct slu_header *header;
     const struct slu_account *account;
     const struct slu_sum *sum;
-    const struct slu_steps *steps; /* the last one wrote the set */
-    uint64_t n_packed;             /* sequences of several segments */
+    const struct slu_step_list *steps; /* the last one wrote the set */
+    uint64_t n_packed;                 /* sequences of several segments */
     const struct slu_card_bucket *bucket;
     unsigned n_bucket;
     /* Of a set of whole documents, which has one bucket: documents by length. */

@@ -36,7 +36,7 @@ static int put_row(struct slu_buf *out, size_t number, const char *name,
     return rc ? rc : slu_buf_printf(out, err, " |\n");
 }
 
-static int put_steps(const struct slu_steps *s, const struct slu_sum *sum,
+static int put_steps(const struct slu_step_list *s, const struct slu_sum *sum,
                      struct slu_buf *out, struct slu_err *err)
 {
     struct slu_count read;
@@ -66,7 +66,7 @@ static int put_steps(const struct slu_steps *s, const struct slu_sum *sum,
                                "repeats of a mix.\n");
 }
 
-static int put_reasons(const struct slu_steps *s, struct slu_buf *out,
+static int put_reasons(const struct slu_step_list *s, struct slu_buf *out,
                        struct slu_err *err)
 {
     char a[32], b[32], d[32];
@@ -97,7 +97,7 @@ static int put_reasons(const struct slu_steps *s, struct slu_buf *out,
 }
 
 /* Names the steps whose counts are not known. */
-static int put_unknown(const struct slu_steps *s, struct slu_buf *out,
+static int put_unknown(const struct slu_step_list *s, struct slu_buf *out,
                        struct slu_err *err)
 {
     const char *before = "\nNo counts are recorded of: ";
@@ -122,8 +122,8 @@ int slu_card_steps(const struct slu_card *c, struct slu_buf *out, struct slu_err
 {
     static const struct slu_step last = {(char *)"the last step", (char *)"",
                                          (char *)"", 0};
-    struct slu_steps alone = SLU_STEPS_INIT;
-    const struct slu_steps *s = c->steps;
+    struct slu_step_list alone = SLU_STEPS_INIT;
+    const struct slu_step_list *s = c->steps;
     struct slu_count read;
     int rc = slu_buf_printf(out, err, "## From the text to this set\n\n");
 

@@ -449,7 +449,7 @@ int slu_shards_card_add(struct slu_shards *s, const struct slu_buf *text,
     return slu_buf_append(&s->sections, text->data, text->len, err);
 }
 
-int slu_shards_set_steps(struct slu_shards *s, const struct slu_steps *steps,
+int slu_shards_set_steps(struct slu_shards *s, const struct slu_step_list *steps,
                          struct slu_err *err)
 {
     return slu_steps_join(&s->steps, steps, err);

@@ -452,11 +452,11 @@ SLU_MUST_USE int slu_shards_report_add(struct slu_shards *s, const char *key,
 /* Adds a section to the card, after that of the domains: Markdown, copied. */
 SLU_MUST_USE int slu_shards_card_add(struct slu_shards *s, const struct slu_buf *text,
                                      struct slu_err *err);
-struct slu_steps; /* lib/stream/steps.h */
+struct slu_step_list; /* lib/stream/steps.h */
 /* Sets the steps that made the set, with their counts, for report.json and the card
  * (lib/stream/steps.h); copies them. */
 SLU_MUST_USE int slu_shards_set_steps(struct slu_shards *s,
-                                      const struct slu_steps *steps,
+                                      const struct slu_step_list *steps,
                                       struct slu_err *err);
 /* Writes the set's own files, manifest.jsonl and report.json, and syncs them. `account`
  * is reported unchanged. */

@@ -111,9 +111,9 @@ struct slu_shards {
     struct slu_buf flushed;
     struct slu_shards_queue queue;
     struct slu_digest manifest;
-    struct slu_buf notes; /* further members of report.json */
+    struct slu_buf notes;    /* further members of report.json */
     struct slu_buf sections; /* further ones of the card */
-    struct slu_steps steps;
+    struct slu_step_list steps;
     bool made_dir, made, finished;
     bool keep;                   /* keep the files, so that a later run can continue */
     int lock;                    /* of the folder, or -1 */
@@ -308,7 +308,8 @@ struct slu_shards_card {
     struct slu_card_bucket bucket[SLU_MAX_BUCKETS];
     struct slu_domain_row *domain;
     struct slu_length_count *length;
-    struct slu_steps steps; /* those of the header, with the counts that are known */
+    struct slu_step_list
+        steps; /* those of the header, with the counts that are known */
 };
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                          const struct slu_account *account, struct slu_err *err);

@@ -1,8 +1,8 @@
 /* shardset_steps.c - the steps that made a set, from its report.json. */
 #include "formats/shards/shardset_private.h"
 
-int slu_shardset_steps(const struct slu_shardset *s, bool all, struct slu_steps *steps,
-                       struct slu_err *err)
+int slu_shardset_steps(const struct slu_shardset *s, bool all,
+                       struct slu_step_list *steps, struct slu_err *err)
 {
     struct slu_json_value v;
 

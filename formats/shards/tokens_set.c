@@ -256,7 +256,7 @@ static int check_header(const struct slu_header *h, const char *path,
 /* Opens all sets once, and compares them with the first, whose header is *h; it gets
  * masks if one of them has. Adds their steps. */
 static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
-                 struct slu_steps *steps, struct slu_err *err)
+                 struct slu_step_list *steps, struct slu_err *err)
 {
     if (cfg->eos != SLU_NO_TOKEN || cfg->tok_bytes || cfg->vocab_size || cfg->column)
         return slu_advise(err, SLU_ADVISE_IDS,
@@ -314,7 +314,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     x->cfg = *cfg;
     slu_batch_init(&x->first, 2);
     struct slu_header h; /* its pointers are the first set's */
-    struct slu_steps steps = SLU_STEPS_INIT;
+    struct slu_step_list steps = SLU_STEPS_INIT;
     int rc = slu_shardset_open(&x->set, cfg->path[0], err);
     if (!rc)
         rc = slu_shardset_steps(x->set, false, &steps, err);

@@ -63,8 +63,8 @@ struct slu_shuffle_flow {
 
     /* Scatter: the part's, also if its file existed; gather, finish: of all parts. */
     struct slu_shuffle_account account;
-    struct slu_steps steps; /* which made the streams of these parts */
-    uint64_t spilled_byte;  /* in addition to the flow's own count */
+    struct slu_step_list steps; /* which made the streams of these parts */
+    uint64_t spilled_byte;      /* in addition to the flow's own count */
 
     /* private: */
     struct slu_flow *flow;

@@ -20,7 +20,7 @@ static void free_step(struct slu_step *t)
     free(t->arguments);
 }
 
-void slu_steps_release(struct slu_steps *s)
+void slu_steps_release(struct slu_step_list *s)
 {
     for (size_t i = 0; i < s->n; i++)
         free_step(&s->row[i].step);
@@ -28,7 +28,7 @@ void slu_steps_release(struct slu_steps *s)
     for (size_t i = 0; i < s->n_reason; i++)
         free(s->reason[i]);
     free(s->reason);
-    *s = (struct slu_steps)SLU_STEPS_INIT;
+    *s = (struct slu_step_list)SLU_STEPS_INIT;
 }
 
 static bool equal(const struct slu_step *a, const struct slu_step *b)
@@ -38,7 +38,7 @@ static bool equal(const struct slu_step *a, const struct slu_step *b)
 }
 
 /* Finds the list's own copy of a reason; makes it if it is missing. */
-static int intern(struct slu_steps *s, const char *reason, const char **own,
+static int intern(struct slu_step_list *s, const char *reason, const char **own,
                   struct slu_err *err)
 {
     for (size_t i = 0; i < s->n_reason; i++)
@@ -71,7 +71,7 @@ static int by_reason(const void *a, const void *b)
 }
 
 /* Adds an account to that of a row. */
-static int add_account(struct slu_steps *s, struct slu_step_row *row,
+static int add_account(struct slu_step_list *s, struct slu_step_row *row,
                        const struct slu_account *more, struct slu_err *err)
 {
     static const struct slu_count none;
@@ -104,7 +104,7 @@ static int add_account(struct slu_steps *s, struct slu_step_row *row,
 }
 
 /* Inserts a step at `at`, without counts. */
-static int insert(struct slu_steps *s, size_t at, const struct slu_step *t,
+static int insert(struct slu_step_list *s, size_t at, const struct slu_step *t,
                   struct slu_err *err)
 {
     int rc = slu_grow(&s->row, &s->cap, s->n + 1, sizeof *s->row, err);
@@ -122,14 +122,14 @@ static int insert(struct slu_steps *s, size_t at, const struct slu_step *t,
     return SLU_OK;
 }
 
-int slu_steps_add(struct slu_steps *s, const struct slu_step *step,
+int slu_steps_add(struct slu_step_list *s, const struct slu_step *step,
                   const struct slu_account *account, struct slu_err *err)
 {
     int rc = insert(s, s->n, step, err);
     return rc || !account ? rc : add_account(s, &s->row[s->n - 1], account, err);
 }
 
-int slu_steps_count(struct slu_steps *s, const struct slu_account *more,
+int slu_steps_count(struct slu_step_list *s, const struct slu_account *more,
                     struct slu_err *err)
 {
     return add_account(s, &s->row[s->n - 1], more, err);
@@ -137,7 +137,7 @@ int slu_steps_count(struct slu_steps *s, const struct slu_account *more,
 
 /* ---- joining ---- */
 
-static size_t find(const struct slu_steps *s, size_t from, const struct slu_step *t)
+static size_t find(const struct slu_step_list *s, size_t from, const struct slu_step *t)
 {
     while (from < s->n && !equal(&s->row[from].step, t))
         from++;
@@ -145,8 +145,8 @@ static size_t find(const struct slu_steps *s, size_t from, const struct slu_step
 }
 
 /* Inserts a row of another list before row *at, and moves *at behind it. */
-static int insert_row(struct slu_steps *s, size_t *at, const struct slu_step_row *row,
-                      struct slu_err *err)
+static int insert_row(struct slu_step_list *s, size_t *at,
+                      const struct slu_step_row *row, struct slu_err *err)
 {
     struct slu_step t = row->step;
     size_t to = *at;
@@ -165,7 +165,7 @@ static int insert_row(struct slu_steps *s, size_t *at, const struct slu_step_row
     return rc || !row->counted ? rc : add_account(s, &s->row[to], &row->account, err);
 }
 
-int slu_steps_join(struct slu_steps *s, const struct slu_steps *more,
+int slu_steps_join(struct slu_step_list *s, const struct slu_step_list *more,
                    struct slu_err *err)
 {
     size_t at = 0; /* rows before it are before the next one of `more` */
@@ -185,8 +185,8 @@ int slu_steps_join(struct slu_steps *s, const struct slu_steps *more,
     return rc;
 }
 
-int slu_steps_of(struct slu_steps *s, const struct slu_header *h,
-                 const struct slu_steps *counted, struct slu_err *err)
+int slu_steps_of(struct slu_step_list *s, const struct slu_header *h,
+                 const struct slu_step_list *counted, struct slu_err *err)
 {
     int rc = SLU_OK;
 
@@ -195,7 +195,7 @@ int slu_steps_of(struct slu_steps *s, const struct slu_header *h,
     return rc ? rc : slu_steps_join(s, counted, err);
 }
 
-bool slu_steps_read(const struct slu_steps *s, const struct slu_count *out,
+bool slu_steps_read(const struct slu_step_list *s, const struct slu_count *out,
                     struct slu_count *read)
 {
     struct slu_count in = *out, before = {0};
@@ -217,7 +217,7 @@ bool slu_steps_read(const struct slu_steps *s, const struct slu_count *out,
 
 /* ---- JSON ---- */
 
-int slu_steps_put_json(const struct slu_steps *s, struct slu_buf *out,
+int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
                        struct slu_err *err)
 {
     int rc = slu_buf_append(out, "[", 1, err);
@@ -237,7 +237,7 @@ int slu_steps_put_json(const struct slu_steps *s, struct slu_buf *out,
     return rc ? rc : slu_buf_append(out, "]", 1, err);
 }
 
-static int get_step(struct slu_steps *s, struct slu_json_value v, bool all,
+static int get_step(struct slu_step_list *s, struct slu_json_value v, bool all,
                     struct slu_err *err)
 {
     struct slu_json_value at;
@@ -255,10 +255,10 @@ static int get_step(struct slu_steps *s, struct slu_json_value v, bool all,
     return rc ? rc : slu_steps_add(s, &t, &account, err);
 }
 
-int slu_steps_get_json(struct slu_steps *s, struct slu_json_value v, bool all,
+int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v, bool all,
                        struct slu_err *err)
 {
-    struct slu_steps more = SLU_STEPS_INIT;
+    struct slu_step_list more = SLU_STEPS_INIT;
     struct slu_json_iter it;
     int rc = SLU_OK;
 

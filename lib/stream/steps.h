@@ -20,7 +20,7 @@
 #include "lib/base/json.h"
 #include "stream.h"
 
-struct slu_steps {
+struct slu_step_list {
     struct slu_step_row {
         struct slu_step step;
         struct slu_account account; /* its reasons are owned by the list */
@@ -36,49 +36,50 @@ struct slu_steps {
         NULL, 0, 0, NULL, 0, 0                                                         \
     }
 
-void slu_steps_release(struct slu_steps *s);
+void slu_steps_release(struct slu_step_list *s);
 /* Appends a step; copies it. account NULL: its counts are not known. */
-SLU_MUST_USE int slu_steps_add(struct slu_steps *s, const struct slu_step *step,
+SLU_MUST_USE int slu_steps_add(struct slu_step_list *s, const struct slu_step *step,
                                const struct slu_account *account, struct slu_err *err);
 /* Adds more counts to the last step's. */
-SLU_MUST_USE int slu_steps_count(struct slu_steps *s, const struct slu_account *more,
-                                 struct slu_err *err);
+SLU_MUST_USE int slu_steps_count(struct slu_step_list *s,
+                                 const struct slu_account *more, struct slu_err *err);
 /* Adds the list of a stream that is joined with the stream of *s. Steps that are equal,
  * in the order of both lists, are summed; others are inserted before the next equal
  * one, or from 1000 steps on summed by program. */
-SLU_MUST_USE int slu_steps_join(struct slu_steps *s, const struct slu_steps *more,
-                                struct slu_err *err);
+SLU_MUST_USE int slu_steps_join(struct slu_step_list *s,
+                                const struct slu_step_list *more, struct slu_err *err);
 /* Adds the steps in a stream's header, with the counts that are known. */
-SLU_MUST_USE int slu_steps_of(struct slu_steps *s, const struct slu_header *h,
-                              const struct slu_steps *counted, struct slu_err *err);
+SLU_MUST_USE int slu_steps_of(struct slu_step_list *s, const struct slu_header *h,
+                              const struct slu_step_list *counted, struct slu_err *err);
 /* Counts the tokens, sequences and documents that came from outside, if the last step
  * wrote `out`: each of the list's other outputs is the input of a later step. False:
  * the counts contradict that, or no step has counts. */
-bool slu_steps_read(const struct slu_steps *s, const struct slu_count *out,
+bool slu_steps_read(const struct slu_step_list *s, const struct slu_count *out,
                     struct slu_count *read);
 /* Appends the list as a JSON array, a line a step: the members of slu_step_put_json,
  * and if it is counted those of slu_account_put_json. */
-SLU_MUST_USE int slu_steps_put_json(const struct slu_steps *s, struct slu_buf *out,
+SLU_MUST_USE int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
                                     struct slu_err *err);
 /* Joins the list in such an array. Steps without counts are left out unless `all`. */
-SLU_MUST_USE int slu_steps_get_json(struct slu_steps *s, struct slu_json_value v,
+SLU_MUST_USE int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v,
                                     bool all, struct slu_err *err);
 
 /* ---- of a reader and a writer ---- */
 
 /* Gives the list of the reader's streams, so far; it is complete after SLU_EOF.
  * Borrowed until the reader is freed. */
-const struct slu_steps *slu_reader_steps(const struct slu_reader *r);
+const struct slu_step_list *slu_reader_steps(const struct slu_reader *r);
 /* Makes the reader add its list to *s, which must outlive the reader, now and while
  * frames are read. */
-SLU_MUST_USE int slu_reader_collect(struct slu_reader *r, struct slu_steps *s,
+SLU_MUST_USE int slu_reader_collect(struct slu_reader *r, struct slu_step_list *s,
                                     struct slu_err *err);
 /* Adds the list of the input of slu_reader_over. */
-SLU_MUST_USE int slu_reader_add_steps(struct slu_reader *r, const struct slu_steps *s,
+SLU_MUST_USE int slu_reader_add_steps(struct slu_reader *r,
+                                      const struct slu_step_list *s,
                                       struct slu_err *err);
 /* Writes the list, by a writer with slu_writer_cfg.steps; the last call before
  * slu_writer_close. */
-SLU_MUST_USE int slu_writer_steps(struct slu_writer *w, const struct slu_steps *s,
+SLU_MUST_USE int slu_writer_steps(struct slu_writer *w, const struct slu_step_list *s,
                                   struct slu_err *err);
 
 #endif

@@ -49,7 +49,7 @@ struct slu_reader {
     struct slu_reader_duplicates *duplicates; /* slu_reader_find_duplicates; or NULL */
     struct slu_map begun; /* hash of the first segment -> its member; with duplicates */
     struct slu_u128 order_seen, names_seen;
-    struct slu_steps steps, *collect; /* slu_reader_collect; or NULL */
+    struct slu_step_list steps, *collect; /* slu_reader_collect; or NULL */
 
     char **path;
     size_t n_path, at_path;

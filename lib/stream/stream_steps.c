@@ -2,7 +2,7 @@
 #include "lib/base/le.h"
 #include "stream_reader.h"
 
-int slu_reader_add_steps(struct slu_reader *r, const struct slu_steps *s,
+int slu_reader_add_steps(struct slu_reader *r, const struct slu_step_list *s,
                          struct slu_err *err)
 {
     int rc = slu_steps_join(&r->steps, s, err);
@@ -12,7 +12,7 @@ int slu_reader_add_steps(struct slu_reader *r, const struct slu_steps *s,
 
 int slu_meta_steps(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
 {
-    struct slu_steps s = SLU_STEPS_INIT;
+    struct slu_step_list s = SLU_STEPS_INIT;
     struct slu_json *j = NULL;
     const uint8_t *p;
     size_t n;
@@ -31,12 +31,13 @@ int slu_meta_steps(struct slu_reader *r, struct slu_frame *f, struct slu_err *er
     return rc;
 }
 
-const struct slu_steps *slu_reader_steps(const struct slu_reader *r)
+const struct slu_step_list *slu_reader_steps(const struct slu_reader *r)
 {
     return &r->steps;
 }
 
-int slu_reader_collect(struct slu_reader *r, struct slu_steps *s, struct slu_err *err)
+int slu_reader_collect(struct slu_reader *r, struct slu_step_list *s,
+                       struct slu_err *err)
 {
     r->collect = s;
     return slu_steps_join(s, &r->steps, err);

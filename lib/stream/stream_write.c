@@ -508,7 +508,7 @@ const struct slu_sum *slu_writer_sum(const struct slu_writer *w)
     return &w->sum;
 }
 
-int slu_writer_steps(struct slu_writer *w, const struct slu_steps *s,
+int slu_writer_steps(struct slu_writer *w, const struct slu_step_list *s,
                      struct slu_err *err)
 {
     int rc = flush(w, 0, err);

@@ -96,7 +96,7 @@ struct cli_ctx {
     const char *const *input; /* positional arguments */
     size_t n_input;
     struct slu_account account; /* the program fills it; main checks and reports it */
-    struct slu_steps steps;     /* which made the input; filled while it is read */
+    struct slu_step_list steps; /* which made the input; filled while it is read */
     struct slu_account earlier; /* of this program's earlier stages, for cli_steps */
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader by a run that writes no stream */
@@ -218,7 +218,7 @@ void cli_account_in(struct cli_ctx *ctx, const struct slu_sum *in);
 /* Makes *all of ctx->steps and this program's own step, whose account is `account` and
  * ctx->earlier; empty with --no-provenance. Caller releases it, also after a failure. */
 SLU_MUST_USE int cli_steps(const struct cli_ctx *ctx, const struct slu_account *account,
-                           struct slu_steps *all, struct slu_err *err);
+                           struct slu_step_list *all, struct slu_err *err);
 /* Closes a stream, with the steps that made it: those of cli_steps. Frees w even on
  * failure. */
 SLU_MUST_USE int cli_end_writer(struct cli_ctx *ctx, struct slu_writer *w,

@@ -56,11 +56,11 @@ void cli_account_in(struct cli_ctx *ctx, const struct slu_sum *in)
 }
 
 int cli_steps(const struct cli_ctx *ctx, const struct slu_account *account,
-              struct slu_steps *all, struct slu_err *err)
+              struct slu_step_list *all, struct slu_err *err)
 {
     char *text = NULL;
 
-    *all = (struct slu_steps)SLU_STEPS_INIT;
+    *all = (struct slu_step_list)SLU_STEPS_INIT;
     if (ctx->common.no_provenance)
         return SLU_OK;
     int rc = cli_provenance(ctx, &text, err);
@@ -79,7 +79,7 @@ int cli_steps(const struct cli_ctx *ctx, const struct slu_account *account,
 int cli_end_writer(struct cli_ctx *ctx, struct slu_writer *w,
                    const struct slu_account *account, struct slu_err *err)
 {
-    struct slu_steps all;
+    struct slu_step_list all;
     int rc = cli_steps(ctx, account, &all, err);
 
     if (!rc && !ctx->common.no_provenance)

@@ -22,7 +22,7 @@ struct inspect_seen {
     const char *format; /* of shards, else NULL */
     const struct slu_header *header;
     struct slu_sum sum;
-    struct slu_steps steps;     /* with the counts that are known */
+    struct slu_step_list steps; /* with the counts that are known */
     struct slu_map lengths;     /* length in tokens -> sequences */
     struct slu_domains domains; /* filled if inspect_wants_domains */
     struct slu_names *names;    /* names of the domains; borrowed */

@@ -40,7 +40,7 @@ static int put_id(struct slu_buf *b, const char *key, uint64_t id, struct slu_er
 }
 
 /* All of it is one line. */
-static int put_provenance(struct slu_buf *b, const struct slu_steps *steps,
+static int put_provenance(struct slu_buf *b, const struct slu_step_list *steps,
                           struct slu_err *err)
 {
     int rc = slu_buf_printf(b, err, ", \"provenance\": ");

@@ -320,7 +320,7 @@ static void warn_boundaries(struct job *j)
 int shuffle_shards_finish(struct job *j, struct slu_account *account,
                           struct slu_err *err)
 {
-    struct slu_steps steps = SLU_STEPS_INIT;
+    struct slu_step_list steps = SLU_STEPS_INIT;
     slu_count_add(&account->out, slu_shards_sum(j->shards)->n);
     int rc = slu_account_check(account, err);
 

@@ -114,7 +114,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/8"
+#define SLU_PARQUET_ABI SLU_VERSION "/9"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

@@ -16,7 +16,7 @@ void slu_block_clear(struct slu_block *b)
     b->n_rec = 0;
     slu_buf_clear(&b->members);
     b->member = 0;
-    b->json = b->lines = b->rows = false;
+    b->json = b->lines = b->rows = b->at_byte = false;
     b->source = b->off_byte = b->line = 0;
     b->broken = (struct slu_record_ref){0};
 }

@@ -375,6 +375,8 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_account *account,
                                 err);
     if (rc == SLU_EOF && stat->cut)
         rc = SLU_OK;
+    if (g.input)
+        stat->truncated = slu_input_truncated(g.input);
     slu_input_free(g.input);
     if (g.quit_fd >= 0)
         close(g.quit_fd);

@@ -89,6 +89,8 @@ struct slu_ingest_stat {
     uint64_t spill_byte; /* written to temporary files */
     uint64_t rejected;   /* records, and parts of records at a source's early end */
     uint64_t filtered;   /* good records that a filter left out */
+    uint64_t unread;     /* records of WARC without a text that is read */
+    uint64_t truncated;  /* texts that the crawler cut short */
     uint64_t rejected_by[SLU_REJECT_N]; /* both, by reason */
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
     /* Records that were not rejected, and, of these, those without a field that is

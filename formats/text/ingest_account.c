@@ -65,7 +65,10 @@ int slu_ingest_account(struct slu_ingest_account *b, struct slu_outcome_row text
     const bool filtered =
         outcome >= OUTCOME_REJECTED &&
         slu_reject_is_filter((enum slu_reject)(outcome - OUTCOME_REJECTED));
-    if (outcome < OUTCOME_REJECTED || filtered) {
+    const bool unread =
+        filtered && outcome < OUTCOME_RULE &&
+        slu_reject_is_unread((enum slu_reject)(outcome - OUTCOME_REJECTED));
+    if (outcome < OUTCOME_REJECTED || (filtered && !unread)) {
         s->accepted++;
         count_lacks(s->lacking, text.lacks);
     }
@@ -80,7 +83,8 @@ int slu_ingest_account(struct slu_ingest_account *b, struct slu_outcome_row text
                          one);
         s->rejected_by[reason]++;
         s->rejected += !filtered;
-        s->filtered += filtered;
+        s->filtered += filtered && !unread;
+        s->unread += unread;
         if (!filtered)
             count_lacks(s->missed, text.lacks);
     } else if (outcome != OUTCOME_KEPT && outcome != OUTCOME_HELD) {

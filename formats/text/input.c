@@ -12,7 +12,8 @@
 
 /* The registry, in the order of probing; the last accepts anything. */
 static const struct slu_input_format *const formats[] = {
-    &slu_in_jsonl, &slu_in_tar, &slu_in_zip, &slu_in_parquet, &slu_in_wds, &slu_in_text,
+    &slu_in_jsonl, &slu_in_tar,  &slu_in_zip,  &slu_in_parquet,
+    &slu_in_wds,   &slu_in_warc, &slu_in_text,
 };
 #define N_FORMAT (sizeof formats / sizeof *formats)
 
@@ -24,6 +25,7 @@ struct slu_input {
     struct slu_members all; /* if cfg has none */
     bool in_member;         /* cur is an archive, of which a member is read */
     struct slu_input_source member;
+    uint64_t n_truncated;         /* see slu_input_truncated */
     uint64_t stored_before;       /* stored bytes of finished sources */
     _Atomic uint64_t stored_byte; /* for progress */
 };
@@ -149,7 +151,7 @@ bool slu_input_splittable(const char *name, void *ctx)
     const struct slu_input_format *asked = ctx;
     if (slu_bytes_promised(name))
         return false;
-    return asked ? asked->lines || asked->rows
+    return asked ? asked == &slu_in_jsonl || asked == &slu_in_parquet
                  : slu_in_jsonl.name_matches(name) || slu_in_parquet.name_matches(name);
 }
 
@@ -178,6 +180,8 @@ static int choose_by(struct slu_input_source *src, const char *name,
             src->format = formats[i];
     if (src->format == &slu_in_text && slu_jsonl_lines(head, n))
         src->format = &slu_in_jsonl;
+    if (src->format == &slu_in_text && slu_in_warc.head_matches(head, n))
+        src->format = &slu_in_warc;
     if (!kind && !src->format && n == 0 && !file)
         src->format = &slu_in_jsonl; /* an empty pipe is not a text */
     for (i = 0; i < N_FORMAT && !kind && !src->format; i++)
@@ -235,6 +239,7 @@ static void close_member(struct slu_input *in, uint64_t n_place)
     struct slu_input_source *m = &in->member;
     if (!in->in_member)
         return;
+    in->n_truncated += m->n_truncated;
     if (m->format && m->format->close)
         m->format->close(m);
     in->cur.format->done(&in->cur, m, n_place);
@@ -253,6 +258,7 @@ static void close_source(struct slu_input *in)
 {
     struct slu_input_source *src = &in->cur;
     close_member(in, 0);
+    in->n_truncated += src->n_truncated;
     if (src->format && src->format->close)
         src->format->close(src);
     slu_bytes_close(src->bytes);
@@ -525,6 +531,11 @@ int slu_input_fetch(struct slu_input *in, struct slu_block *b, struct slu_err *e
             memset(b->raw.data + b->raw.len, 0, SLU_JSON_PADDING);
     }
     return rc;
+}
+
+uint64_t slu_input_truncated(const struct slu_input *in)
+{
+    return in->n_truncated;
 }
 
 uint64_t slu_input_stored(const struct slu_input *in)

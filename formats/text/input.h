@@ -68,7 +68,8 @@ struct slu_block {
     struct slu_record_ref *rec; /* complete after slu_block_split */
     size_t n_rec, cap_rec;
     bool json;
-    bool rows; /* rec[i] has field[i] */
+    bool rows;    /* rec[i] has field[i] */
+    bool at_byte; /* of rows: documents are byte offsets, not numbers of rows */
     struct slu_row_fields *field;
     size_t cap_field;
     /* if its reject is set: slu_block_split adds it after all others */
@@ -161,6 +162,8 @@ SLU_MUST_USE int slu_input_fetch(struct slu_input *in, struct slu_block *b,
                                  struct slu_err *err);
 /* Returns the stored bytes taken so far. Any thread. */
 uint64_t slu_input_stored(const struct slu_input *in);
+/* Returns how many texts of WARC records were cut short by the crawler. At the end. */
+uint64_t slu_input_truncated(const struct slu_input *in);
 void slu_input_free(struct slu_input *in);
 
 /* Fills b->rec. Lines of white space only are no records. Any thread. */
@@ -172,10 +175,10 @@ SLU_MUST_USE int slu_row_put_any(struct slu_buf *b, const struct slu_value *v,
                                  struct slu_err *err);
 const uint8_t *slu_row_get_any(const uint8_t *p, struct slu_value *v);
 
-/* Returns the format "jsonl", "text", "tar", "zip", "wds" or "parquet"; NULL if unknown. */
+/* Returns the format "jsonl", "text", "tar", "zip", "wds", "warc" or "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
 /* Returns a rank for struct slu_sources_cfg: 3 for names of data sets (jsonl, ndjson,
- * parquet, pq, txt, text, tar, zip, compressed or not), 2 for json, which settings have
+ * parquet, pq, warc, wet, txt, text, tar, zip, compressed or not), 2 for json, which settings have
  * too, 0 for names of kinds that are no text (kinds.h), 1 for all others. */
 unsigned slu_input_rank(const char *name);
 /* Whether files of that name are archives, whose members are read. */

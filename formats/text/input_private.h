@@ -20,11 +20,12 @@ struct slu_input_source {
     size_t begin;
     uint64_t part_off; /* offset in that record of its first byte in b->raw */
     /* Of a member of an archive; then `src` is the archive's. NULL: a file. */
-    const char *label;  /* "ARCHIVE: MEMBER", for messages */
-    const char *member; /* its path in the archive */
-    uint64_t size_byte; /* stored bytes; UINT64_MAX: unknown */
-    uint64_t base;      /* the document of its first record or byte */
-    uint64_t n_row;     /* its rows so far */
+    const char *label;                    /* "ARCHIVE: MEMBER", for messages */
+    const char *member;                   /* its path in the archive */
+    uint64_t size_byte;                   /* stored bytes; UINT64_MAX: unknown */
+    uint64_t base;                        /* the document of its first record or byte */
+    uint64_t n_truncated;                 /* texts of WARC that the crawler cut short */
+    uint64_t n_row; /* its rows so far */ /* its rows so far */
     /* why nothing of the source is a record, if it is for that that it is left */
     enum slu_reject reject;
     /* For formats that read the file themselves: bytes taken, raw and as stored. */
@@ -53,6 +54,6 @@ SLU_MUST_USE int slu_block_add_row(struct slu_block *b, struct slu_record_ref re
 bool slu_jsonl_lines(const uint8_t *p, size_t n);
 
 extern const struct slu_input_format slu_in_jsonl, slu_in_text, slu_in_tar, slu_in_zip,
-    slu_in_wds, slu_in_parquet;
+    slu_in_wds, slu_in_warc, slu_in_parquet;
 
 #endif

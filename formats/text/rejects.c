@@ -216,6 +216,9 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
         explain(why, sizeof why, r, field);
     if (r->row && r->member)
         snprintf(place, sizeof place, ": document %llu", (unsigned long long)document);
+    else if (r->row && r->at_byte)
+        snprintf(place, sizeof place, ": record at byte %llu",
+                 (unsigned long long)document);
     else if (r->row)
         snprintf(place, sizeof place, ": row %llu", (unsigned long long)document);
     else if (r->json && r->ref->line)

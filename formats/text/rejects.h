@@ -25,9 +25,9 @@
 struct slu_rejected {
     const struct slu_source *source;
     const struct slu_record_ref *ref;
-    const char *member; /* of an archive: its path; or NULL */
-    const uint8_t *raw; /* ref->len bytes */
-    bool json, row;     /* as in the record's block */
+    const char *member;      /* of an archive: its path; or NULL */
+    const uint8_t *raw;      /* ref->len bytes */
+    bool json, row, at_byte; /* as in the record's block */
     enum slu_reject reason;
     uint64_t off_byte;    /* of the error in the record; UINT64_MAX: none */
     enum slu_field which; /* the field that is wrong, if one is */

@@ -132,6 +132,11 @@ enum slu_reject {
     SLU_REJECT_URLS_DROP,
     SLU_REJECT_RULES, /* lib/filter/rules.h; the caller knows by which rule */
     SLU_REJECT_FASTTEXT,
+    /* Records of WARC that have no text (slu_reject_is_unread). */
+    SLU_REJECT_WARC_RECORD, /* request, metadata, … */
+    SLU_REJECT_WARC_HTML,
+    SLU_REJECT_WARC_NO_TEXT,
+    SLU_REJECT_WARC_ENCODED, /* chunked, compressed, or not in UTF-8 */
     SLU_REJECT_N,
 };
 #define SLU_JSON_MAX_DEPTH 65536
@@ -142,6 +147,11 @@ const char *slu_reject_name(enum slu_reject r);
 static inline bool slu_reject_is_filter(enum slu_reject r)
 {
     return r >= SLU_REJECT_WHERE;
+}
+/* Whether there is no record that could be good: it is counted, and no filter saw it. */
+static inline bool slu_reject_is_unread(enum slu_reject r)
+{
+    return r >= SLU_REJECT_WARC_RECORD;
 }
 
 /* The fields of a record that callers ask for. */

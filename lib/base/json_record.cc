@@ -515,6 +515,6 @@ const char *slu_reject_name(enum slu_reject r)
         "not-a-number",   "bad-spans",     "long-field",    "nul-in-domain",
         "changed-text",   "trimmed-span",  "unfit-field",   "truncated-source",
         "damaged-source", "empty-source",  "other-kind", "where",         "ids-keep",
-        "ids-drop",       "urls-drop",     "rules",         "fasttext"};
+        "ids-drop",       "urls-drop",     "rules",         "fasttext", "warc-record", "warc-html", "warc-no-text", "warc-encoded"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

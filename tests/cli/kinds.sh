@@ -23,7 +23,7 @@ echo 'A text beside it.' >beside
 while IFS=$'\t' read -r name want word by; do
     same "$name: alone" "$want" "$(outcome tokenize -t bytes "k/$name/$name")"
     check "$name: alone: what it is" said "$word"
-    check "$name: alone: the file" said "$([ "$want" != refused ] && echo - || echo "k/$name/$name")"
+    check "$name: alone: the file" said "$([ "$want" != refused ] && echo - || echo "k/$name/$name|no record of WARC")"
     if [ -n "$MORE" ] && [ "$by" = head ]; then
         suffix=
         case $name in *.gz | *.bz2 | *.xz) suffix=.${name##*.} ;; esac
@@ -38,7 +38,7 @@ while IFS=$'\t' read -r name want word by; do
     found=$(outcome tokenize -t bytes "k/$name")
     case $found in
     refused*) check "$name: in a folder: refused" said "k/$name/$name" ;;
-    1) check "$name: in a folder: left out, with a line" grep -qF "left out of folders: 1 file" "$TMP/err" ;;
+    1) check "$name: in a folder: left out, with a line" said 'left out of folders: 1 file|1 record of WARC without a plain text' ;;
     *) same "$name: in a folder: all are read" "$((${want/refused/-9} + 1))" "$found" ;;
     esac
     [ -n "$MORE" ] || continue

@@ -20,6 +20,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import make_warc
+
 TEXT = "A text, of two sentences. It is short.\n"
 LINES = "".join(json.dumps({"text": f"{TEXT}{i}"}) + "\n" for i in range(2))
 
@@ -88,6 +90,16 @@ KINDS: list[tuple[str, bytes, int | str, bool]] = [  # name, bytes, documents or
     ("a.txt.gz", gzip.compress(TEXT.encode()), 1, True),
     ("text.tar", tarred(("a.txt", TEXT.encode()), ("b.txt", TEXT.encode())), 2, True),
     ("text.zip", zipped(("a.txt", TEXT.encode()), ("b.txt", TEXT.encode())), 2, True),
+    ("lines.tar", tarred(("a.jsonl", LINES.encode()), ("b.jsonl.gz", gzip.compress(LINES.encode()))), 4, True),
+    ("lines.zip", zipped(("a.jsonl", LINES.encode()), ("README.md", TEXT.encode())), 2, True),
+    ("a.warc", b"".join(make_warc.wet()), 2, True),
+    ("a.warc.wet.gz", b"".join(map(gzip.compress, make_warc.wet())), 2, True),
+    ("wet.txt", b"".join(make_warc.wet()), 2, True),
+    ("html.warc", make_warc.response(b"<p>", 1, "text/html"), "warc-html 1", True),
+    ("a.warc.wat.gz", gzip.compress(make_warc.record("metadata", b"{}", 1, "application/json")), "WAT", False),
+    ("a.arc", b"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 69\n1 0 X\n", "ARC", True),
+    ("kinds.tar", tarred(("a.png", b"\x89PNG\r\n\x1a\n"), ("b.csv", b"a,b\n")), "none of its 2 files", True),
+    ("nested.zip", zipped(("a.tar", tarred(("a.txt", TEXT.encode())))), "archive in an archive", True),
     ("a.csv", b"text,id\nA text,1\n", "CSV", False),
     ("a.csv.gz", gzip.compress(b"text,id\nA text,1\n"), "CSV", False),
     ("a.tsv", b"text\tid\nA text\t1\n", "TSV", False),

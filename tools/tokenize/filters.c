@@ -113,7 +113,8 @@ int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
     struct tokenize_opts *o = ctx->opts;
     const uint64_t lists = share_of_lists(ctx->common.memory);
     uint64_t left = lists;
-    if ((o->ids_keep.file || o->ids_drop.file) && !o->field[SLU_FIELD_ID])
+    if ((o->ids_keep.file || o->ids_drop.file) && !o->field[SLU_FIELD_ID] &&
+        o->format != TOKENIZE_WARC) /* which have ids of their own */
         return slu_fail(err, SLU_E_USAGE,
                         "--%s: needs --id-field, the field with the records' ids",
                         o->ids_keep.file ? "ids-keep" : "ids-drop");
@@ -148,12 +149,17 @@ void tokenize_release_filters(struct tokenize_opts *o)
 
 /* ---- reports ---- */
 
-/* "invalid-utf8 2, missing-field 1" */
-static int list_rejects(const struct slu_ingest_stat *s, struct slu_buf *b)
+#define EXTRACT                                                                        \
+    "extract the text of HTML first, as with trafilatura or resiliparse, or take WET " \
+    "files"
+
+/* "invalid-utf8 2, missing-field 1": of records that were rejected, or not read. */
+static int list_rejects(const struct slu_ingest_stat *s, bool unread, struct slu_buf *b)
 {
     int rc = SLU_OK;
     for (int i = 0; i < SLU_REJECT_N && !rc; i++)
-        if (s->rejected_by[i] && !slu_reject_is_filter((enum slu_reject)i))
+        if (s->rejected_by[i] && (unread ? slu_reject_is_unread((enum slu_reject)i)
+                                         : !slu_reject_is_filter((enum slu_reject)i)))
             rc = slu_buf_printf(b, NULL, "%s%s %llu", b->len ? ", " : "",
                                 slu_reject_name((enum slu_reject)i),
                                 (unsigned long long)s->rejected_by[i]);
@@ -167,11 +173,17 @@ int tokenize_check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat
     int rc = SLU_OK;
     /* An empty file has no record, and no record is no fault. */
     const bool bad = s->rejected > s->rejected_by[SLU_REJECT_EMPTY_SOURCE];
-    if (bad && !s->accepted && !ctx->common.part.n && list_rejects(s, &b) == SLU_OK)
+    if (bad && !s->accepted && !ctx->common.part.n &&
+        list_rejects(s, false, &b) == SLU_OK)
         rc = slu_fail(err, SLU_E_FORMAT,
                       "no record can be taken (%s); a run without --on-error skip and "
                       "--rejects says what is wrong with the first one",
                       (const char *)b.data);
+    else if (s->unread && !s->accepted && !bad && !ctx->common.part.n &&
+             list_rejects(s, true, &b) == SLU_OK)
+        rc = slu_fail(err, SLU_E_FORMAT, "no record of WARC has a plain text (%s)%s",
+                      (const char *)b.data,
+                      s->rejected_by[SLU_REJECT_WARC_HTML] ? "; " EXTRACT : "");
     slu_buf_release(&b);
     return rc;
 }
@@ -239,7 +251,23 @@ void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat 
     struct slu_buf b = SLU_BUF_INIT;
     cli_stat_u64(ctx, "rejected", s->rejected);
     report_filters(ctx, s);
-    if (s->rejected && list_rejects(s, &b) == SLU_OK)
+    if (s->unread || s->truncated) {
+        cli_stat_u64(ctx, "unread", s->unread);
+        cli_stat_u64(ctx, "truncated", s->truncated);
+    }
+    if (s->unread && list_rejects(s, true, &b) == SLU_OK)
+        cli_warn(ctx, "%llu record%s of WARC without a plain text (%s)%s",
+                 (unsigned long long)s->unread, slu_plural(s->unread),
+                 (const char *)b.data,
+                 s->rejected_by[SLU_REJECT_WARC_HTML] ? "; " EXTRACT : "");
+    if (s->truncated)
+        cli_warn(ctx,
+                 "%llu text%s cut short by the crawler; --where 'truncated == "
+                 "null' leaves such texts out",
+                 (unsigned long long)s->truncated,
+                 s->truncated == 1 ? " of WARC was" : "s of WARC were");
+    slu_buf_clear(&b);
+    if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
         cli_warn(ctx, "%llu record%s not taken (%s); %s%s",
                  (unsigned long long)s->rejected, s->rejected == 1 ? " was" : "s were",
                  (const char *)b.data,

@@ -11,6 +11,7 @@ const char *const tokenize_formats[] = {"auto",
                                         "zip",
                                         [TOKENIZE_PARQUET] = "parquet",
                                         [TOKENIZE_WDS] = "wds",
+                                        [TOKENIZE_WARC] = "warc",
                                         NULL};
 
 const struct slu_input_format *tokenize_format(const struct tokenize_opts *o)

@@ -57,7 +57,7 @@ struct tokenize_opts {
 };
 
 /* sources.c: names of --format, and the format named; PARQUET: its number. */
-enum { TOKENIZE_PARQUET = 5, TOKENIZE_WDS };
+enum { TOKENIZE_PARQUET = 5, TOKENIZE_WDS, TOKENIZE_WARC };
 extern const char *const tokenize_formats[];
 const struct slu_input_format *tokenize_format(const struct tokenize_opts *o);
 /* Finds the files once, and a part's share of them. */

@@ -157,7 +157,8 @@ SHARED     := $(sort $(wildcard tools/batch/*.*))
 SCRIPT_BIN := $(addprefix $O/bin/$(PROGRAM_PREFIX),$(notdir $(SCRIPTS)))
 SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%) $O/share/sluice/python
 
-programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO)) $(if $(USE_FASTTEXT),$(FASTTEXT_SO))
+# What `make arrow` has built stays in step with the programs, whose structs it knows.
+programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW)$(wildcard $(PARQUET_SO)),$(PARQUET_SO)) $(if $(USE_FASTTEXT),$(FASTTEXT_SO))
 	$(LINE_END)
 lib: $O/libsluice.a $(LIB_SO)
 	$(LINE_END)

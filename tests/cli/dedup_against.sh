@@ -20,7 +20,7 @@ with open("train.jsonl", "w") as f:
             p.insert(random.randrange(len(p) + 1), random.choice(q))
         f.write(json.dumps({"text": "\n".join(p)}) + "\n")
 PY
-tokenize --id-field id --domain-field domain -o eval.tks eval.jsonl
+tokenize --no-provenance --id-field id --domain-field domain -o eval.tks eval.jsonl
 tokenize -o train.tks train.jsonl
 dedup --ngrams --save-index a.idx -T 1 -M 1G --stats s.json -o pass.tks --no-provenance eval.tks 2>err
 same "items pass unchanged" "$(sha eval.tks)" "$(sha pass.tks)"

@@ -80,17 +80,22 @@ int hf_add_added(struct hf_load *l, struct slu_json_value v, struct slu_err *err
 int hf_check_added_ids(struct hf_load *l, size_t n_vocab, struct slu_err *err)
 {
     const struct tok_added *a = l->t->added;
+    const struct slu_vocab_table *v = &l->t->table;
     uint64_t next = n_vocab;
     int rc;
 
     for (size_t i = 0; i < a->n; i++) {
         const struct added_token *k = &a->token[i];
-        const char *text = (const char *)a->text.data + k->text_off;
+        /* The vocabulary has the text of the file, `a` the one that is searched for. */
+        const bool other = k->normalized && l->t->norm;
+        const char *text = other ? (const char *)v->bytes + v->off[k->id]
+                                 : (const char *)a->text.data + k->text_off;
+        const size_t len = other ? v->off[k->id + 1] - v->off[k->id] : k->text_len;
         uint32_t id = TOK_NONE;
         bool ok;
-        if (k->normalized && l->t->norm) /* the text here is not the one in the file */
-            id = k->id;
-        else if ((rc = hf_text(l, text, k->text_len, &ok, err)))
+        if (other && l->t->in_model[k->id])
+            id = k->id; /* compared when it was defined */
+        else if ((rc = hf_text(l, text, len, &ok, err)))
             return rc;
         else if (ok)
             id = tok_index_find(&l->index, l->bytes.data, l->bytes.len);
@@ -99,8 +104,9 @@ int hf_check_added_ids(struct hf_load *l, size_t n_vocab, struct slu_err *err)
         if (k->id != (id == TOK_NONE ? next : id))
             return slu_fail(
                 err, SLU_E_FORMAT,
-                "the added token \"%.*s\" has id %u, but would be given %llu",
-                (int)k->text_len, text, k->id,
+                "the added token \"%.*s\" has id %u, but would be given %llu by the "
+                "reference; save the file again from there",
+                (int)len, text, k->id,
                 (unsigned long long)(id == TOK_NONE ? next : id));
         if (k->id >= next)
             next = (uint64_t)k->id + 1;

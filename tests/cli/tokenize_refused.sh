@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_refused.sh - parts of a tokenizer.json that are not reproduced: exit status 1, one line that names the file
 # and the part, no output. Beside each stands a similar part that is reproduced.
+# check-more: longer
 
 have tokenize || return 0
 printf '{"text": "a b"}\n' >one.jsonl
@@ -70,6 +71,23 @@ refused "BertNormalizer" '"BertNormalizer"' 'normalizer={"type": "BertNormalizer
 refused "Precompiled" '"Precompiled"' 'normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}'
 refused "Precompiled in a Sequence" '"Precompiled"' \
     'normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Precompiled"}]}'
+# An added token whose text is in the model under another id: the reference gives the model's, with and without a
+# normalizer, be the token normalized or not. Beside each: the model's id, and a text that is not in the model.
+clash='"id": 256, "content": "a"' same='"id": 97, "content": "a"' new='"id": 256, "content": "a b"'
+for normalizer in null '{"type": "NFC"}' '{"type": "NFD"}' '{"type": "NFKC"}' '{"type": "NFKD"}' '{"type": "Lowercase"}' \
+    '{"type": "StripAccents"}' '{"type": "Nmt"}' '{"type": "Strip", "strip_left": true, "strip_right": true}' \
+    '{"type": "Prepend", "prepend": "x"}' '{"type": "Replace", "pattern": {"String": "a"}, "content": "c"}' \
+    '{"type": "Replace", "pattern": {"Regex": "[ab]"}, "content": "c"}' \
+    '{"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}'; do
+    for normalized in $(longer true "true false"); do
+        refused "a clash under $normalizer, normalized $normalized" 'the added token "a" has id 256, but would be given 97' \
+            "normalizer=$normalizer" "added_tokens=[{$clash, \"normalized\": $normalized}]"
+        taken "the model's id under $normalizer, normalized $normalized" "normalizer=$normalizer" "added_tokens=[{$same, \"normalized\": $normalized}]"
+        taken "a new text under $normalizer, normalized $normalized" "normalizer=$normalizer" "added_tokens=[{$new, \"normalized\": $normalized}]"
+    done
+done
+refused "a clash under ByteLevel" 'the added token "a" has id 256, but would be given 97' pre_tokenizer=null 'normalizer={"type": "ByteLevel"}' \
+    "added_tokens=[{$clash, \"normalized\": true}]"
 refused "Replace of nothing" '"Replace"' 'normalizer={"type": "Replace", "pattern": {"String": ""}, "content": "a"}'
 refused "Replace of what may be nothing" 'empty' 'normalizer={"type": "Replace", "pattern": {"Regex": "a*"}, "content": "a"}'
 refused "a normalizer behind ByteLevel" '"NFC" after ByteLevel' pre_tokenizer=null \
@@ -109,6 +127,8 @@ fold='normalizer={"type": "Replace", "pattern": {"String": " "}, "content": "\u2
     refused "no U+2581" 'U+2581' $sp "$fold" 'model.vocab={"a": 0}'
     refused "Strip before a first space" '"first"' $sp 'normalizer={"type": "Strip", "strip_left": true, "strip_right": false}' \
         'pre_tokenizer={"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}'
+    refused "a clash where spaces are folded" 'has id 259, but would be given 257' $sp "$fold" \
+        'added_tokens=[{"id": 259, "content": "a", "normalized": true}]'
     refused "a normalized token that strips" '"<x>"' $sp "$fold" \
         'added_tokens=[{"id": 259, "content": "<x>", "normalized": true, "lstrip": true}]'
 }

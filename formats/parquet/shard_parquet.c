@@ -233,6 +233,19 @@ static unsigned parquet_id_bytes(const struct slu_header *h)
     return sizeof(int32_t);
 }
 
+/* What TRL does with a set by default, which is to lose most of it. */
+static int parquet_card(const void *state, struct slu_buf *out, struct slu_err *err)
+{
+    (void)state;
+    return slu_buf_printf(
+        out, err,
+        "TRL's `SFTConfig` cuts each row to its first `max_length` ids, 1024 by "
+        "default, though they are tokenized. So\ngive it\n\n```python\n"
+        "SFTConfig(max_length=None, packing=False, padding_free=True)\n```\n\nThe last "
+        "one keeps the documents of a row apart, with FlashAttention; without it they "
+        "attend to each other.\n\n");
+}
+
 const struct slu_shard_format slu_shard_parquet = {
     .name = "parquet",
     .labels = SLU_LABELS_UNWANTED,
@@ -249,5 +262,6 @@ const struct slu_shard_format slu_shard_parquet = {
     .owns = parquet_owns,
     .build = parquet_build,
     .build_byte = parquet_build_byte,
+    .card = parquet_card,
     .options = SLU_SHARD_COMPRESS,
 };

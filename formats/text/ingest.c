@@ -137,6 +137,8 @@ static int account(struct slu_ingest_run *g, struct slu_ingest_job *j,
                                      &j->holdout, &n, err);
     if (!rc && g->filters)
         slu_ingest_count_noted(g, j, n);
+    if (!rc && j->n_repaired)
+        slu_ingest_count_repaired(g, j, n);
     if (rc || n == j->n_outcome)
         return rc;
     j->first.ref = NULL;
@@ -251,7 +253,7 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .ctx = g,
         .claim = claim,
         /* Rules judge a text as a whole. */
-        .cut = !cfg->filter.rules && !cfg->filter.c4_lines &&
+        .cut = !cfg->filter.rules && !cfg->filter.c4_lines && !cfg->replace &&
                        slu_encode_cuts(cfg->tokenizer)
                    ? cut
                    : NULL,
@@ -300,6 +302,7 @@ static void close_workers(struct slu_ingest_run *g)
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
         slu_buf_release(&g->worker[i].row_spans);
+        slu_block_release(&g->worker[i].repaired);
     }
     for (unsigned i = 0; g->encoders.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->encoders.encoder[i]);
@@ -331,6 +334,7 @@ static void free_job(struct slu_ingest_job *j)
     free(j->outcome);
     free(j->seen);
     free(j->edit);
+    free(j->repaired);
     free(j);
 }
 

@@ -10,6 +10,7 @@
 #define SLU_INGEST_H
 
 #include "formats/text/input.h"
+#include "formats/text/repair.h"
 #include "lib/base/json.h"
 #include "lib/filter/idset.h"
 #include "lib/filter/expr.h"
@@ -63,6 +64,9 @@ struct slu_ingest_cfg {
     /* continue after records that are not accepted, and after sources that end early or
      * are damaged (formats/text/input.h) */
     bool skip_bad;
+    /* U+FFFD takes the place of what is not UTF-8 and of lone surrogates (repair.h),
+     * instead of the record's rejection; texts come whole */
+    bool replace;
     bool skip_missing;    /* the same for records without a text, or with a null */
     bool null_is_missing; /* as in struct slu_record_cfg */
     /* Borrowed; the caller closes them. out takes the documents in order. */
@@ -99,6 +103,8 @@ struct slu_ingest_stat {
     /* Records that the filters looked at, and those of them that have field i of
      * cfg->filter.where, not null; behind these the field of the URL. */
     uint64_t asked, seen[SLU_RECORD_ANY];
+    uint64_t repaired; /* records with U+FFFD because of cfg->replace */
+    struct slu_repaired repaired_by;
     uint64_t edited, cut_line,
         cut_byte;               /* texts that c4_lines changed and did not leave
                                             out; what it took from these */

@@ -20,7 +20,7 @@ static void clear_job(struct slu_ingest_job *j)
     slu_batch_clear(&j->batch);
     slu_batch_clear(&j->holdout);
     slu_buf_clear(&j->rejects);
-    j->n_outcome = 0;
+    j->n_outcome = j->n_repaired = 0;
     j->rc = SLU_OK;
     j->first.ref = j->last.ref = NULL;
 }
@@ -452,23 +452,43 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return rc;
 }
 
+/* Makes the record of one in block b, which may be a copy. */
+static int read_record(struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                       const struct slu_block *b, const struct slu_record_ref *ref,
+                       struct slu_record *out, struct slu_err *err)
+{
+    const uint8_t *raw = b->raw.data + ref->off;
+    if (b->json)
+        return slu_record_parse(w->parser, raw, ref->len, out, err);
+    if (b->rows)
+        return take_row(g, w, b, ref, out, err);
+    text_record(g->cfg, raw, ref->len, out);
+    return SLU_OK;
+}
+
+/* Whether a record is rejected for what cfg->replace replaces. */
+static bool is_no_text(const struct slu_block *b, enum slu_reject r)
+{
+    return r == SLU_REJECT_INVALID_UTF8 || r == SLU_REJECT_LONE_SURROGATE ||
+           (b->rows && r == SLU_REJECT_UNFIT_FIELD);
+}
+
 static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
                        struct slu_ingest_worker *w, const struct slu_record_ref *ref,
                        struct slu_err *err)
 {
-    const uint8_t *raw = j->block.raw.data + ref->off;
     const bool is_part = ref->part_off || ref->goes_on;
     struct slu_record rec = {.reject = ref->reject, .off_byte = ref->len};
     int rc = SLU_OK;
     /* With ref->reject the source ended in the middle of the record. */
-    if (is_part || ref->reject)
-        ;
-    else if (j->block.json)
-        rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
-    else if (j->block.rows)
-        rc = take_row(g, w, &j->block, ref, &rec, err);
-    else
-        text_record(g->cfg, raw, ref->len, &rec);
+    if (!is_part && !ref->reject) {
+        rc = read_record(g, w, &j->block, ref, &rec, err);
+        if (!rc && g->cfg->replace && is_no_text(&j->block, rec.reject)) {
+            rc = slu_ingest_repair(g, j, w, ref, err);
+            if (!rc)
+                rc = read_record(g, w, &w->repaired, w->repaired.rec, &rec, err);
+        }
+    }
     if (rc)
         return rc;
     if (rec.lacks >> SLU_FIELD_SPANS & 1 && !rec.reject) { /* of a text */

@@ -26,6 +26,12 @@ struct slu_ingest_edit {
     bool changed;
 };
 
+/* A record that was repaired. */
+struct slu_ingest_repaired {
+    size_t record; /* in its block */
+    struct slu_repaired n;
+};
+
 struct slu_ingest_job {
     struct slu_block block;
     struct slu_ids ids; /* of all documents; batch and holdout point into it */
@@ -40,6 +46,8 @@ struct slu_ingest_job {
     size_t cap_seen;
     struct slu_ingest_edit *edit; /* one per record; NULL: texts are not edited */
     size_t cap_edit;
+    struct slu_ingest_repaired *repaired;
+    size_t n_repaired, cap_repaired;
     int rc; /* error of the next record; the run may end before it */
     struct slu_err err;
 };
@@ -70,7 +78,8 @@ struct slu_ingest_worker {
     char *domain; /* the last domain */
     size_t domain_len, domain_cap;
     uint32_t domain_number;
-    struct slu_buf row_spans; /* pairs of u64 */
+    struct slu_buf row_spans;  /* pairs of u64 */
+    struct slu_block repaired; /* has the last record that was repaired */
 };
 
 struct slu_ingest_run {
@@ -121,6 +130,16 @@ SLU_MUST_USE int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_j
                                    struct slu_ingest_worker *w,
                                    const struct slu_record_ref *ref,
                                    struct slu_record *rec, struct slu_err *err);
+
+/* Makes w->repaired a block of the record alone, repaired. */
+SLU_MUST_USE int slu_ingest_repair(const struct slu_ingest_run *g,
+                                   struct slu_ingest_job *j,
+                                   struct slu_ingest_worker *w,
+                                   const struct slu_record_ref *ref,
+                                   struct slu_err *err);
+/* Counts what was repaired in the first n records. Serial. */
+void slu_ingest_count_repaired(struct slu_ingest_run *g, const struct slu_ingest_job *j,
+                               size_t n);
 
 /* Makes a block's batches, rejects and outcomes: the parallel part of a run. `ctx` is
  * the run, `job` a slu_ingest_job. */

@@ -82,6 +82,33 @@ int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
     return rc ? rc : slu_buf_printf(out, err, "}\n");
 }
 
+/* What a record that is no JSON has instead, where its error is. */
+static const char *what_else(const struct slu_rejected *r)
+{
+    static const struct {
+        const char *has, *is;
+    } known[] = {
+        {"NaN", ": NaN, which JSON does not have; write null"},
+        {"-Infinity", ": -Infinity, which JSON does not have; write null"},
+        {"nan", ": nan, which JSON does not have; write null"},
+        {"Infinity", ": Infinity, which JSON does not have; write null"},
+        {"\xEF\xBB\xBF", ": a byte order mark (BOM) in the middle of a file, as where "
+                         "files were joined; remove it"},
+        {"'", ": a single quote, as Python prints; write it with json.dumps"},
+        {"True", ": True, as Python prints; write it with json.dumps"},
+        {"False", ": False, as Python prints; write it with json.dumps"},
+        {"None", ": None, as Python prints; write it with json.dumps"},
+    };
+    const size_t len = r->ref->len;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t n = strlen(known[i].has), sign = *known[i].has == '-';
+        if (r->off_byte < len && r->off_byte >= sign && n <= len - r->off_byte + sign &&
+            !memcmp(r->raw + (r->off_byte - sign), known[i].has, n))
+            return known[i].is;
+    }
+    return "";
+}
+
 /* Writes to `why` what is wrong with a record, or with its field `field`. */
 static void explain(char *why, size_t size, const struct slu_rejected *r,
                     const char *field)
@@ -91,7 +118,7 @@ static void explain(char *why, size_t size, const struct slu_rejected *r,
         snprintf(why, size, "not valid UTF-8");
         break;
     case SLU_REJECT_INVALID_JSON:
-        snprintf(why, size, "not valid JSON");
+        snprintf(why, size, "not valid JSON%s", what_else(r));
         break;
     case SLU_REJECT_TOO_DEEP:
         snprintf(why, size, "JSON nested too deeply");
@@ -234,6 +261,9 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
                         one_value(r));
     return slu_advise(err,
                       r->reason == SLU_REJECT_MISSING_FIELD ? missing_advice(r->which)
-                                                            : SLU_ADVISE_ON_ERROR,
+                      : r->reason == SLU_REJECT_INVALID_UTF8 ||
+                              r->reason == SLU_REJECT_LONE_SURROGATE
+                          ? SLU_ADVISE_ON_ERROR_REPLACE
+                          : SLU_ADVISE_ON_ERROR,
                       rc);
 }

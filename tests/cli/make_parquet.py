@@ -143,7 +143,7 @@ def page(values, path, kind, gzip):
         body += sum(v << i for i, v in enumerate(flags)).to_bytes((len(flags) + 7) // 8, "little")
     for _, v in found:
         if v is not None and kind != BOOLEAN:
-            v = v.encode() if kind == TEXT else v
+            v = v.encode(errors="surrogateescape") if kind == TEXT else v
             body += struct.pack("<I", len(v)) + v if kind == TEXT else struct.pack(PACK[kind], v)
     stored = body
     if gzip:

@@ -72,7 +72,7 @@ class Draw:
         m(0.1, "--on-missing", self.one("skip", "fail"))
         if self.corpus["bad"]:
             if r.random() < 0.9:
-                m(0.5, "--on-error", "skip") or m(1, "--rejects", "{out}.rejects")
+                m(0.2, "--on-error", "replace", "--rejects", "{out}.rejects") or m(0.5, "--on-error", "skip") or m(1, "--rejects", "{out}.rejects")
         else:
             m(0.05, "--rejects", "{out}.rejects")
         self.common()

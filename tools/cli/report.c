@@ -291,6 +291,8 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
                              "of .csv.gz (shuffle(1))",
     [SLU_ADVISE_OLMO_TOKENIZER] = "give --olmo-tokenizer VOCABULARY,EOS,PAD",
     [SLU_ADVISE_ON_ERROR] = "use --on-error skip to go on without it",
+    [SLU_ADVISE_ON_ERROR_REPLACE] =
+        "use --on-error replace for U+FFFD in its place, or skip to go on without it",
     [SLU_ADVISE_PARAGRAPHS] = "tokenize without --no-vocab, or compare documents",
     [SLU_ADVISE_PATTERN] = "name the split with --pattern",
     [SLU_ADVISE_REPLACE_SET] =

@@ -14,8 +14,9 @@
 #include "tools/tokenize/tokenize.h"
 
 static const char *const specials[] = {"ordinary", "parse", NULL};
-static const char *const on_errors[] = {"fail", "skip", NULL};
-enum { ON_FAIL, ON_SKIP, ON_NONE = -1 };
+static const char *const on_errors[] = {"fail", "skip", "replace", NULL};
+static const char *const on_missings[] = {"fail", "skip", NULL};
+enum { ON_FAIL, ON_SKIP, ON_REPLACE, ON_NONE = -1 };
 
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
 {
@@ -155,11 +156,12 @@ static const struct cli_opt options[] = {
      "standard input is file N of all that make up the stream, from 0", .result = true,
      .parse = parse_source},
     {"on-error", 0, CLI_CHOICE, AT(on_error), NULL,
-     "at a bad record or file: stop (default), or continue without it",
+     "at a bad record or file: stop (default), or continue without it;\n"
+     "replace: U+FFFD for what is not UTF-8, and stop at anything else",
      .choice = on_errors, .result = true},
     {"on-missing", 0, CLI_CHOICE, AT(on_missing), NULL,
      "at a record whose text is missing or null; default: --on-error",
-     .choice = on_errors, .result = true},
+     .choice = on_missings, .result = true},
     {"rejects", 0, CLI_OUTPUT, AT(rejects), "FILE",
      "write bad records there, as JSON lines; implies --on-error skip"},
     {0},
@@ -195,7 +197,7 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout needs --holdout-output, and the other way round");
-    if (o->rejects)
+    if (o->rejects && o->on_error != ON_REPLACE)
         o->on_error = ON_SKIP;
     if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
         !ctx->common.force)
@@ -396,6 +398,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                   struct slu_ingest_stat *stat, struct slu_err *err)
 {
     const struct tokenize_opts *o = ctx->opts;
+    const bool skip = o->on_error == ON_SKIP || o->rejects;
     struct slu_ingest_cfg cfg = {
         .tokenizer = tokenizer,
         .sources = &o->sources,
@@ -424,9 +427,9 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .holdout = o->holdout > 0 ? o->holdout : 0,
         .max_tok = o->max_tokens,
         .seed = ctx->common.seed,
-        .skip_bad = o->on_error == ON_SKIP,
-        .skip_missing =
-            (o->on_missing == ON_NONE ? o->on_error : o->on_missing) == ON_SKIP,
+        .skip_bad = skip,
+        .replace = o->on_error == ON_REPLACE,
+        .skip_missing = o->on_missing == ON_NONE ? skip : o->on_missing == ON_SKIP,
         .null_is_missing = o->on_missing != ON_NONE,
         .out = out->main,
         .holdout_out = out->holdout,
@@ -520,10 +523,11 @@ static void release(void *opts)
 
 const struct slu_tool slu_tool = {
     .name = "tokenize",
-    .synopsis = "[-t TOKENIZER] [--field NAME] [--format FORMAT] [--part I/N]\n"
-                "[--domain NAME] [--holdout FRACTION --holdout-output FILE]\n"
-                "[--sample FRACTION] [--max-tokens N]\n"
-                "[--on-error fail|skip] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
+    .synopsis =
+        "[-t TOKENIZER] [--field NAME] [--format FORMAT] [--part I/N]\n"
+        "[--domain NAME] [--holdout FRACTION --holdout-output FILE]\n"
+        "[--sample FRACTION] [--max-tokens N]\n"
+        "[--on-error fail|skip|replace] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
     .summary = "Turns text (JSONL, Parquet, plain files, tar and zip archives; gzip, "
                "zstd, xz, "
                "bzip2,\nlz4) into a stream of tokenized documents.",

@@ -514,7 +514,9 @@ const char *slu_reject_name(enum slu_reject r)
         "lone-surrogate", "not-an-object", "missing-field", "not-a-string",
         "not-a-number",   "bad-spans",     "long-field",    "nul-in-domain",
         "changed-text",   "trimmed-span",  "unfit-field",   "truncated-source",
-        "damaged-source", "empty-source",  "other-kind", "where",         "ids-keep",
-        "ids-drop",       "urls-drop",     "rules",         "fasttext", "warc-record", "warc-html", "warc-no-text", "warc-encoded"};
+        "damaged-source", "empty-source",  "other-kind",    "where",
+        "ids-keep",       "ids-drop",      "urls-drop",     "rules",
+        "fasttext",       "warc-record",   "warc-html",     "warc-no-text",
+        "warc-encoded"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

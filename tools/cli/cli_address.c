@@ -35,15 +35,16 @@ static void find_way(const struct cli_ctx *ctx, const struct cli_opt *o,
     const bool input = !o, output = o && o->letter == 'o';
 
     if (!strncmp(address, "file://", 7)) {
-        snprintf(way, size, "write %s", strcspn(address + 7, "/") ? "its path"
-                                                                  : address + 7);
+        snprintf(way, size, "write %s",
+                 strcspn(address + 7, "/") ? "its path" : address + 7);
         return;
     }
     if (!input && !output) {
-        snprintf(way, size, "%s", o->kind == CLI_OUTPUT
-                                      ? "write a local file, and copy it there"
-                                      : "name a local file or folder, and copy it from "
-                                        "or to the address");
+        snprintf(way, size, "%s",
+                 o->kind == CLI_OUTPUT
+                     ? "write a local file, and copy it there"
+                     : "name a local file or folder, and copy it from "
+                       "or to the address");
         return;
     }
     if (s && (input ? s->get : s->put)) {

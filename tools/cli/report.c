@@ -274,9 +274,9 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_MAX_SEGMENTS] =
         "use a larger --max-segments, or 'pack --max-segments' with the same number",
     [SLU_ADVISE_MAX_TOKENS] = "give --max-tokens N",
-    [SLU_ADVISE_MEMBERS] =
-        "choose members with --include or --exclude; samples of WebDataset are read with "
-        "--format wds",
+    [SLU_ADVISE_MEMBERS] = "choose members with --include or --exclude; samples of "
+                           "WebDataset are read with "
+                           "--format wds",
     [SLU_ADVISE_MIX] = "change --max-epochs, --max-tokens or a weight",
     [SLU_ADVISE_NO_LABEL_TOKEN] = "use 'decompose' without --label-token, or "
                                   "--accept-mismatch to write them as they are",

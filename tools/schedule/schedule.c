@@ -47,7 +47,8 @@ static const struct cli_opt options[] = {
      "olmo: as many steps of each bucket as the smallest bucket has", .result = true},
     {"olmo-cache", 0, CLI_STRING, AT(olmo_cache), "W",
      "write OLMo-core's index of the set and each pass's order below the\n"
-     "work folder W, and the schedule itself only with -o or --json", .path = true},
+     "work folder W, and the schedule itself only with -o or --json",
+     .path = true},
     {"olmo-path", 0, CLI_STRING, AT(olmo_path), "PREFIX",
      "folder or URL of the set, as the trainer names it; default: DIR,\n"
      "made absolute"},

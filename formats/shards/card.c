@@ -377,16 +377,11 @@ static int put_more(const struct slu_card *c, struct slu_buf *out, struct slu_er
     return slu_buf_append(out, c->sections->data, c->sections->len, err);
 }
 
-static int put_sources(const struct slu_card *c, struct slu_buf *out,
-                       struct slu_err *err)
+/* The names alone, of streams that do not have more. */
+static int put_names(const char *const *name, uint64_t n, struct slu_buf *out,
+                     struct slu_err *err)
 {
-    const char *name[SOURCE_ROWS];
-    uint64_t n;
-    char a[32];
-    int rc = slu_names_sources(c->cfg->names, name, SOURCE_ROWS, &n, err);
-    if (!rc)
-        rc = slu_buf_printf(out, err, "## Sources\n\n%s file%s of text:\n\n",
-                            slu_card_grouped(n, a), slu_plural(n));
+    int rc = SLU_OK;
     for (uint64_t i = 0; i < n && i < SOURCE_ROWS && !rc; i++) {
         rc = slu_buf_printf(out, err, "- ");
         if (!rc)
@@ -394,9 +389,36 @@ static int put_sources(const struct slu_card *c, struct slu_buf *out,
         if (!rc)
             rc = slu_buf_printf(out, err, "\n");
     }
+    return rc;
+}
+
+static int put_sources(const struct slu_card *c, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    const char *name[SOURCE_ROWS];
+    struct slu_source_rows rows = {0};
+    uint64_t n;
+    char a[32];
+    int rc = slu_names_sources(c->cfg->names, name, SOURCE_ROWS, &n, err);
+    for (size_t i = 0; i < c->steps->n && !rc; i++)
+        rc = slu_source_rows_add(&rows, &c->steps->row[i].sources, err);
+    const bool known = rows.n >= n || rows.n >= SOURCE_ROWS;
+    n = known && rows.n > n ? rows.n : n; /* of some the set has nothing */
+    if (!rc)
+        rc =
+            slu_buf_printf(out, err, "## Sources\n\n%s file%s of text%s:\n\n",
+                           slu_card_grouped(n, a), slu_plural(n),
+                           known ? ", as tokenize read them; the checksum of a file is "
+                                   "that of a stream of\nthis file alone"
+                                 : "");
+    if (!rc)
+        rc = known ? slu_card_source_rows(&rows, SOURCE_ROWS, out, err)
+                   : put_names(name, n, out, err);
     if (!rc && n > SOURCE_ROWS)
-        rc = slu_buf_printf(out, err, "- and %s more; `report.json` names up to %u\n",
-                            slu_card_grouped(n - SOURCE_ROWS, a), SOURCES);
+        rc = slu_buf_printf(out, err, "%sand %s more; `report.json` names up to %u\n",
+                            known ? "\n" : "- ", slu_card_grouped(n - SOURCE_ROWS, a),
+                            SOURCES);
+    slu_source_rows_release(&rows);
     return rc ? rc : slu_buf_printf(out, err, "\n");
 }
 

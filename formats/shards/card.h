@@ -58,6 +58,9 @@ SLU_MUST_USE int slu_card_json(const struct slu_card *c, struct slu_buf *out,
  * (card_steps.c). */
 SLU_MUST_USE int slu_card_steps(const struct slu_card *c, struct slu_buf *out,
                                 struct slu_err *err);
+/* Appends the table of what tokenize took from each file, of the first `most`. */
+SLU_MUST_USE int slu_card_source_rows(const struct slu_source_rows *r, size_t most,
+                                      struct slu_buf *out, struct slu_err *err);
 /* Writes "1,234,567" to `out`; appends foreign text for a table's cell. */
 const char *slu_card_grouped(uint64_t v, char out[32]);
 SLU_MUST_USE int slu_card_text(struct slu_buf *out, const char *s, struct slu_err *err);

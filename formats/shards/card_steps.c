@@ -1,5 +1,5 @@
 /* card_steps.c - the card's section of what was read at first, and what each step added
- * and left out, up to the set. */
+ * and left out, up to the set; and the table of the sources. */
 #include "formats/shards/card.h"
 
 enum { ROWS = 50 }; /* of a table for people */
@@ -139,4 +139,27 @@ int slu_card_steps(const struct slu_card *c, struct slu_buf *out, struct slu_err
         rc = put_unknown(s, out, err);
     slu_steps_release(&alone);
     return rc ? rc : slu_buf_printf(out, err, "\n");
+}
+
+int slu_card_source_rows(const struct slu_source_rows *r, size_t most,
+                         struct slu_buf *out, struct slu_err *err)
+{
+    char n[3][32], hex[33];
+    int rc = slu_buf_printf(out, err,
+                            "| file | bytes | documents | tokens | checksum "
+                            "|\n|---|---:|---:|---:|---|\n");
+    for (size_t i = 0; i < r->n && i < most && !rc; i++) {
+        const struct slu_source_row *row = &r->row[i];
+        slu_u128_hex(row->checksum, hex);
+        rc = slu_buf_printf(out, err, "| ");
+        if (!rc)
+            rc = slu_card_text(out, row->name ? row->name : "", err);
+        if (!rc)
+            rc = slu_buf_printf(out, err, " | %s | %s | %s | `%s` |\n",
+                                row->bytes ? slu_card_grouped(row->bytes, n[0])
+                                           : "not known",
+                                slu_card_grouped(row->documents, n[1]),
+                                slu_card_grouped(row->tokens, n[2]), hex);
+    }
+    return rc;
 }

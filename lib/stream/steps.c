@@ -20,10 +20,16 @@ static void free_step(struct slu_step *t)
     free(t->arguments);
 }
 
+static void free_row(struct slu_step_row *row)
+{
+    free_step(&row->step);
+    slu_source_rows_release(&row->sources);
+}
+
 void slu_steps_release(struct slu_step_list *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        free_step(&s->row[i].step);
+        free_row(&s->row[i]);
     free(s->row);
     for (size_t i = 0; i < s->n_reason; i++)
         free(s->reason[i]);
@@ -135,7 +141,21 @@ int slu_steps_count(struct slu_step_list *s, const struct slu_account *more,
     return add_account(s, &s->row[s->n - 1], more, err);
 }
 
+int slu_steps_sources(struct slu_step_list *s, const struct slu_source_rows *more,
+                      struct slu_err *err)
+{
+    return slu_source_rows_add(&s->row[s->n - 1].sources, more, err);
+}
+
 /* ---- joining ---- */
+
+/* Adds what is known of an equal step. */
+static int add_row(struct slu_step_list *s, size_t to, const struct slu_step_row *more,
+                   struct slu_err *err)
+{
+    int rc = slu_source_rows_add(&s->row[to].sources, &more->sources, err);
+    return rc || !more->counted ? rc : add_account(s, &s->row[to], &more->account, err);
+}
 
 static size_t find(const struct slu_step_list *s, size_t from, const struct slu_step *t)
 {
@@ -162,7 +182,7 @@ static int insert_row(struct slu_step_list *s, size_t *at,
         rc = insert(s, to, &t, err);
         ++*at;
     }
-    return rc || !row->counted ? rc : add_account(s, &s->row[to], &row->account, err);
+    return rc ? rc : add_row(s, to, row, err);
 }
 
 int slu_steps_join(struct slu_step_list *s, const struct slu_step_list *more,
@@ -177,8 +197,8 @@ int slu_steps_join(struct slu_step_list *s, const struct slu_step_list *more,
             continue; /* waits for the next equal one */
         for (; waiting < i && !rc; waiting++)
             rc = insert_row(s, &found, &more->row[waiting], err);
-        if (!rc && i < more->n && more->row[i].counted)
-            rc = add_account(s, &s->row[found], &more->row[i].account, err);
+        if (!rc && i < more->n)
+            rc = add_row(s, found, &more->row[i], err);
         at = found + 1;
         waiting = i + 1;
     }
@@ -231,6 +251,10 @@ int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
             continue;
         out->len--; /* the bracket */
         rc = slu_account_put_json(out, &row->account, err);
+        if (!rc && row->sources.n)
+            rc = slu_buf_printf(out, err, ",\n  \"sources\": ");
+        if (!rc && row->sources.n)
+            rc = slu_source_rows_put_json(&row->sources, out, err);
         if (!rc)
             rc = slu_buf_append(out, "}", 1, err);
     }
@@ -252,7 +276,11 @@ static int get_step(struct slu_step_list *s, struct slu_json_value v, bool all,
     if (!slu_json_get(v, "tokens", &at))
         return all ? slu_steps_add(s, &t, NULL, err) : SLU_OK;
     int rc = slu_account_get_json(&account, v, err);
-    return rc ? rc : slu_steps_add(s, &t, &account, err);
+    if (!rc)
+        rc = slu_steps_add(s, &t, &account, err);
+    if (!rc && slu_json_get(v, "sources", &at))
+        rc = slu_source_rows_get_json(&s->row[s->n - 1].sources, at, err);
+    return rc;
 }
 
 int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v, bool all,

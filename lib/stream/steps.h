@@ -18,13 +18,15 @@
 #include "account.h"
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
+#include "source_rows.h"
 #include "stream.h"
 
 struct slu_step_list {
     struct slu_step_row {
         struct slu_step step;
-        struct slu_account account; /* its reasons are owned by the list */
-        bool counted;               /* it has an account */
+        struct slu_account account;     /* its reasons are owned by the list */
+        struct slu_source_rows sources; /* of a step that read text */
+        bool counted;                   /* it has an account */
     } * row;
     size_t n, cap;
     char **reason; /* owned */
@@ -43,6 +45,10 @@ SLU_MUST_USE int slu_steps_add(struct slu_step_list *s, const struct slu_step *s
 /* Adds more counts to the last step's. */
 SLU_MUST_USE int slu_steps_count(struct slu_step_list *s,
                                  const struct slu_account *more, struct slu_err *err);
+/* Adds sources to the last step's. */
+SLU_MUST_USE int slu_steps_sources(struct slu_step_list *s,
+                                   const struct slu_source_rows *more,
+                                   struct slu_err *err);
 /* Adds the list of a stream that is joined with the stream of *s. Steps that are equal,
  * in the order of both lists, are summed; others are inserted before the next equal
  * one, or from 1000 steps on summed by program. */
@@ -57,7 +63,7 @@ SLU_MUST_USE int slu_steps_of(struct slu_step_list *s, const struct slu_header *
 bool slu_steps_read(const struct slu_step_list *s, const struct slu_count *out,
                     struct slu_count *read);
 /* Appends the list as a JSON array, a line a step: the members of slu_step_put_json,
- * and if it is counted those of slu_account_put_json. */
+ * and if it is counted those of slu_account_put_json, and "sources" if it has some. */
 SLU_MUST_USE int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
                                     struct slu_err *err);
 /* Joins the list in such an array. Steps without counts are left out unless `all`. */

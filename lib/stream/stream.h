@@ -251,11 +251,13 @@ SLU_MUST_USE int slu_reader_over(struct slu_reader **r, const struct slu_input_o
 
 struct slu_writer;
 
+struct slu_source_rows; /* source_rows.h */
 struct slu_writer_cfg {
     int zstd_level;          /* 0: frames are not compressed */
     bool no_vocab;           /* leave the vocabulary frame out */
     struct slu_names *names; /* borrowed; sources and domains are looked up here */
     bool steps;              /* slu_writer_steps (steps.h) will be called */
+    struct slu_source_rows *sources; /* counts what it writes of each; NULL: nothing */
 };
 
 /* Writes the header and, if cfg->names has one, the vocabulary. Takes ownership of out,

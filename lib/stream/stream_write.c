@@ -21,6 +21,7 @@ struct slu_writer {
     struct slu_framer framer;
     struct slu_header header;
     struct slu_names *names;
+    struct slu_source_rows *sources; /* or NULL */
     int zstd_level;
     struct slu_sum sum;   /* of the batches that were put */
     struct slu_count did; /* counted where tokens go into frames; no documents */
@@ -432,6 +433,8 @@ int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *e
                         "a sequence without tokens cannot be written");
     int rc = add_waiting(w, err);
     seg->len_tok = w->part.len;
+    if (!rc && w->sources)
+        rc = slu_source_rows_count(w->sources, seg->source, seg->len_tok, hash, err);
     slu_put_le64(own, hash.lo);
     slu_put_le64(own + 8, hash.hi);
     struct slu_sum sum = {.n = {1, 1, seg->len_tok, 0},
@@ -457,6 +460,7 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
     }
     w->framer.out = out;
     w->names = cfg->names;
+    w->sources = cfg->sources;
     w->zstd_level = cfg->zstd_level;
     int rc = slu_header_copy(&w->header, h, err);
     if (!rc)
@@ -487,6 +491,9 @@ static int put(struct slu_writer *w, struct slu_batch *b, struct slu_batch *from
     slu_sum_add(&w->sum, &b->sum);
     for (size_t i = 0; i < b->n_seq; i++) {
         int rc = add_seq(w, b, &b->seq[i], err);
+        if (!rc && w->sources)
+            rc = slu_source_rows_count(w->sources, b->seg[b->seq[i].seg_off].source,
+                                       b->seq[i].len_tok, slu_seq_hash(b, i), err);
         if (rc)
             return rc;
     }

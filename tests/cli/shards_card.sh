@@ -51,7 +51,7 @@ for b in r["buckets"]:
 for name, x in n.items():
     cell = {"a|b <script>`x`\n# y": "a\\|b &lt;script&gt;\\`x\\` \\# y", None: "(none)"}.get(name, name)
     assert [num(v) for v in first[cell][:2]] == [x["documents"], x["tokens"]], (name, first[cell])
-assert "- c\\*\\_1.jsonl\n" in body and "<script" not in body
+assert "| c\\*\\_1.jsonl | " in body and "<script" not in body
 assert re.search(r"```sh\ntokenize --tokenizer=bytes.*\|\n    decompose .*\|\n    pack.*\|\n    shuffle .*\n```", body), body
 assert "/" + os.path.basename(os.getcwd()) not in card, "a path of this machine"
 manifest = {json.loads(l)["file"] for l in open(os.path.join(d, "manifest.jsonl"))}

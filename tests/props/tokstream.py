@@ -258,6 +258,11 @@ class Reader(Frames):
                 if steps and any(steps[-1][k]["out"] != getattr(t, n) for k, n in COUNTS):
                     self._fail("the last step of acct wrote other counts than ENDS has")
                 self._ends(fr, t)
+                took = steps[0].get("sources", ()) if steps and len(steps) == 1 else ()
+                if took and len(took) < 1000 and (
+                        sum(r["tokens"] for r in took) != t.n_tok or sum(r["documents"] for r in took) != t.n_doc or
+                        self.hashes and sum(int(r["checksum"], 16) for r in took) & MASK128 != t.checksum):
+                    self._fail("the sources of acct are not what the stream has")
                 state = "ended"
             elif typ == "INDX":
                 if state == "body":

@@ -98,6 +98,8 @@ struct cli_ctx {
     struct slu_account account; /* the program fills it; main checks and reports it */
     struct slu_step_list steps; /* which made the input; filled while it is read */
     struct slu_account earlier; /* of this program's earlier stages, for cli_steps */
+    struct slu_source_rows sources; /* of the text, counted by cli_open_writer's */
+    bool counts_sources;            /* writer, if this is set before */
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader by a run that writes no stream */
     const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:

@@ -198,6 +198,7 @@ void cli_input_free(struct cli_ctx *ctx)
     free(ctx->duplicates.other);
     free(ctx->duplicates.source);
     slu_steps_release(&ctx->steps);
+    slu_source_rows_release(&ctx->sources);
 }
 
 void cli_report_input(struct cli_ctx *ctx)

@@ -25,7 +25,8 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                     struct slu_err *err)
 {
     struct slu_writer_cfg cfg = {ctx->common.zstd_level, no_vocab, names,
-                                 !ctx->common.no_provenance};
+                                 !ctx->common.no_provenance,
+                                 ctx->counts_sources ? &ctx->sources : NULL};
     struct slu_header mine;
     struct slu_out *out;
     *w = NULL;
@@ -72,6 +73,8 @@ int cli_steps(const struct cli_ctx *ctx, const struct slu_account *account,
         rc = slu_steps_add(all, &step, account, err);
     if (!rc)
         rc = slu_steps_count(all, &ctx->earlier, err);
+    if (!rc && account == &ctx->account) /* not of a holdout */
+        rc = slu_steps_sources(all, &ctx->sources, err);
     free(text);
     return rc;
 }

@@ -238,7 +238,22 @@ static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
         rc = cli_open_writer(ctx, &out->holdout, h, names, o->no_vocab, err);
         ctx->common.output = output;
     }
+    ctx->counts_sources = true;
     return rc ? rc : cli_open_writer(ctx, &out->main, h, names, o->no_vocab, err);
+}
+
+/* Gives the sources that were counted their names and sizes. */
+static int name_sources(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < ctx->sources.n && !rc; i++) {
+        const struct slu_source *src =
+            slu_source_at(&o->sources, ctx->sources.row[i].number);
+        rc = slu_source_rows_name(&ctx->sources, i, src->name, src->size_byte, err);
+    }
+    return rc;
 }
 
 /* Closes the stream of the documents put aside, whose account has the others as left
@@ -287,6 +302,8 @@ static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_er
         rc = close_holdout(ctx, o.holdout, slu_writer_sum(o.main)->n, err);
         o.holdout = NULL;
     }
+    if (!rc)
+        rc = name_sources(ctx, err);
     if (!rc) {
         rc = cli_close_writer(ctx, o.main, err);
         o.main = NULL;

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # addresses.sh - no program reads or writes an address as s3://bucket/x: each option that names a file or folder, each
 # input, and each line of a list refuses it with the way by a pipe, and nothing is made on the disk.
+# check-more: longer
 
 have tokenize dedup choose decompose pack shuffle schedule inspect || return 0
 echo '{"text": "a"}' >c.jsonl
@@ -23,9 +24,9 @@ for p in tokenize dedup choose decompose pack shuffle schedule inspect; do
     check "$p: --help has such options" grep -q -e --output list
     while read -r option; do
         refused "$p $option" "$option s3://" $p "$option" s3://bucket/x c.tks
-        refused "$p $option=" "$option gs://" $p "$option=gs://bucket/x" c.tks
+        [ -z "$MORE" ] || refused "$p $option=" "$option gs://" $p "$option=gs://bucket/x" c.tks
     done <list
-    for a in s3://bucket/x.tks https://host/x.jsonl.gz x-yz.1://host/x; do
+    for a in $(longer s3://bucket/x.tks "s3://bucket/x.tks https://host/x.jsonl.gz x-yz.1://host/x"); do
         refused "$p $a" "$a" $p c.tks $a
         check "$p $a: the way" grep -qF "| $p" "$TMP/err"
     done
@@ -57,6 +58,13 @@ if have sluice-batch; then
     status "sluice-batch: the folder" 1 sluice-batch init recipe s3://bucket/out
     check "sluice-batch: the folder: it says so" grep -qF 's3://bucket/out: is an address' "$TMP/err"
     check "sluice-batch: nothing is made" test ! -e s3: -a ! -e out/recipe
+fi
+if have sluice-chat; then
+    export SLUICE_PYTHON=$PYTHON
+    for option in -t --template --rejects -o; do
+        refused "sluice-chat $option" 's3://bucket/x' sluice-chat -t t "$option" s3://bucket/x c.jsonl
+    done
+    refused "sluice-chat: an input" 's3://bucket/x' sluice-chat -t t s3://bucket/x
 fi
 if "$PYTHON" -c 'import numpy' 2>/dev/null; then
     PYTHONPATH=$top/python "$PYTHON" -c 'import sluice

@@ -102,6 +102,11 @@ print(len(good))' "$top/tests/cli" >size
 at=$(cat size)
 status "HTML alone" 1 tokenize -t bytes -o o.tks h.warc
 check "  is named, with what to do" grep -q "no record of WARC has a plain text (warc-html 3); extract the text" "$TMP/err"
+for i in 0 1; do
+    tokenize -q -t bytes --part $i/2 --stats p$i.json -o p$i.tks h.warc h.warc
+done
+status "  in parts: their reports together" 1 inspect --merge-stats p0.json p1.json
+check "  say so" grep -q "none of 6 records could be taken" "$TMP/err"
 status "WAT, by its name" 1 tokenize -t bytes -o o.tks x.warc.wat
 check "  is named" grep -q "x.warc.wat: is a WAT file" "$TMP/err"
 status "WAT, by its records" 1 tokenize -t bytes -o o.tks wat

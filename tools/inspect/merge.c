@@ -41,7 +41,7 @@ struct group {
         uint64_t have, of; /* documents that have it, and that could */
     } * field;             /* that tokenize looks at */
     size_t n_field, cap_field;
-    uint64_t n_rejected, n_filtered; /* of tokenize */
+    uint64_t n_rejected, n_filtered, n_unread; /* of tokenize */
 };
 
 struct merge {
@@ -175,6 +175,8 @@ static int add_fields(struct group *g, value root, struct slu_err *err)
         g->n_rejected += n;
     if (slu_json_get(root, "filtered", &v) && slu_json_u64(v, &n))
         g->n_filtered += n;
+    if (slu_json_get(root, "unread", &v) && slu_json_u64(v, &n))
+        g->n_unread += n;
     if (!slu_json_get(root, "fields", &all))
         return SLU_OK;
     slu_json_iter_init(&it, all);
@@ -319,16 +321,17 @@ static int check_fields(const struct group *g, struct slu_err *err)
                             "%s: %s %s: none of %llu document%s has %s there", g->name,
                             g->field[i].option, g->field[i].name, (ull)g->field[i].of,
                             slu_plural(g->field[i].of), g->field[i].wanted);
-    if (g->n_filtered && g->n_rejected + g->n_filtered == g->sum.in.documents)
+    const uint64_t lost = g->n_rejected + g->n_unread;
+    if (g->n_filtered && lost + g->n_filtered == g->sum.in.documents)
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: the filters left all %llu document%s out", g->name,
                         (ull)g->n_filtered, slu_plural(g->n_filtered));
-    if (g->n_rejected && g->n_rejected == g->sum.in.documents)
+    if (lost && lost == g->sum.in.documents)
         return slu_fail(
             err, SLU_E_MISMATCH,
             "%s: none of %llu record%s could be taken; --rejects keeps them "
             "with the reasons",
-            g->name, (ull)g->n_rejected, slu_plural(g->n_rejected));
+            g->name, (ull)lost, slu_plural(lost));
     return SLU_OK;
 }
 

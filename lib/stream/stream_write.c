@@ -446,14 +446,11 @@ int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *e
     return rc;
 }
 
-/* ---- the interface ---- */
-
 int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
                     const struct slu_header *h, const struct slu_writer_cfg *cfg,
                     struct slu_err *err)
 {
-    struct slu_writer *w = calloc(1, sizeof *w);
-    *writer = NULL;
+    struct slu_writer *w = *writer = calloc(1, sizeof *w);
     if (!w) {
         slu_out_abort(out);
         return slu_fail_nomem(err, sizeof *w);
@@ -472,10 +469,9 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
         rc = put_scratch(w, SLU_HEAD, 0, 0, err);
     if (!rc && !cfg->no_vocab)
         rc = slu_names_put_vocab(cfg->names, &w->framer, err);
+    *writer = rc ? NULL : w;
     if (rc)
         slu_writer_abort(w);
-    else
-        *writer = w;
     return rc;
 }
 
@@ -487,17 +483,17 @@ static int put(struct slu_writer *w, struct slu_batch *b, struct slu_batch *from
         return slu_fail(err, SLU_E_CONSERVATION,
                         "internal error: the masks of the sequences would be lost, or "
                         "they have none; please report it");
+    int rc = SLU_OK;
     slu_batch_sum(b);
     slu_sum_add(&w->sum, &b->sum);
-    for (size_t i = 0; i < b->n_seq; i++) {
-        int rc = add_seq(w, b, &b->seq[i], err);
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        rc = add_seq(w, b, &b->seq[i], err);
         if (!rc && w->sources)
             rc = slu_source_rows_count(w->sources, b->seg[b->seq[i].seg_off].source,
                                        b->seq[i].len_tok, slu_seq_hash(b, i), err);
-        if (rc)
-            return rc;
     }
-    return slu_frame_tok_keep(&w->tok, from, (size_t)w->header.tok_bytes, err);
+    return rc ? rc
+              : slu_frame_tok_keep(&w->tok, from, (size_t)w->header.tok_bytes, err);
 }
 
 int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
@@ -538,8 +534,7 @@ static int put_end(struct slu_writer *w, struct slu_err *err)
     if (w->did.tokens != w->sum.n.tokens || w->did.sequences != w->sum.n.sequences)
         return slu_fail(
             err, SLU_E_CONSERVATION,
-            "internal error: %llu tokens were put and %llu written; please report "
-            "it",
+            "internal error: %llu tokens put, %llu written; please report it",
             (unsigned long long)w->sum.n.tokens, (unsigned long long)w->did.tokens);
     int rc = slu_buf_append(&w->scratch, e, sizeof e, err);
     return rc ? rc : put_scratch(w, SLU_ENDS, 0, 0, err);
@@ -548,9 +543,10 @@ static int put_end(struct slu_writer *w, struct slu_err *err)
 static int put_index(struct slu_writer *w, struct slu_err *err)
 {
     uint64_t n = w->index.len / INDEX_ROW, at = 0, first = w->framer.off_byte;
+    int rc = SLU_OK;
     do {
         uint64_t k = n - at < INDEX_ROWS ? n - at : INDEX_ROWS;
-        int rc = put_u64(&w->scratch, k, err);
+        rc = put_u64(&w->scratch, k, err);
         if (!rc)
             rc = put_u64(&w->scratch, 0, err);
         const struct slu_span p[] = {
@@ -560,11 +556,9 @@ static int put_index(struct slu_writer *w, struct slu_err *err)
             rc = slu_framer_put(&w->framer, SLU_INDX, 0, 0, p, n ? 2 : 1, w->zstd_level,
                                 false, err);
         slu_buf_clear(&w->scratch);
-        if (rc)
-            return rc;
         at += k;
-    } while (at < n);
-    return put_scratch(w, SLU_FOOT, first, 0, err);
+    } while (!rc && at < n);
+    return rc ? rc : put_scratch(w, SLU_FOOT, first, 0, err);
 }
 
 int slu_writer_close(struct slu_writer *w, struct slu_err *err)

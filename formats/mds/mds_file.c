@@ -149,16 +149,16 @@ static int begin_sample(struct slu_mds_file *f, struct slu_err *err)
         return bad_sample(f, err);
     int rc = slu_raw_append(f->raw, &f->sizes, sum, err);
     uint64_t before = 0;
-    for (unsigned i = 0; !rc && i < f->own.n; i++) {
+    if (rc)
+        return rc;
+    for (unsigned i = 0; i < f->own.n; i++) {
         uint64_t n = column_byte(f, i);
         before += i < f->own.at ? n : 0;
         f->behind += i > f->own.at ? n : 0;
         sum += n;
     }
     f->id_byte = column_byte(f, f->own.at);
-    if (!rc && sum != left)
-        rc = bad_sample(f, err);
-    return rc ? rc : slu_raw_skip(f->raw, before, err);
+    return sum == left ? slu_raw_skip(f->raw, before, err) : bad_sample(f, err);
 }
 
 /* Reads the type and shape of an ndarray, as far as the sample states them. */

@@ -125,8 +125,6 @@ unsigned slu_input_rank(const char *path)
     memcpy(name, base, n);
     name[n] = 0;
     const char *dot = strrchr(name, '.');
-    if (slu_kind_named(name))
-        return 0;
     if (!dot || !strcasecmp(dot, ".md"))
         return 1;
     if (!strcasecmp(dot, ".json"))
@@ -134,7 +132,7 @@ unsigned slu_input_rank(const char *path)
     for (size_t i = 0; i < N_FORMAT; i++)
         if (formats[i]->name_matches(name))
             return 3;
-    return 1;
+    return slu_kind_named(name) ? 0 : 1;
 }
 
 bool slu_input_is_archive(const char *path)
@@ -169,15 +167,17 @@ static int refuse(struct slu_input_source *src, const struct slu_kind *kind,
 static int choose_by(struct slu_input_source *src, const char *name,
                      const uint8_t *head, size_t n, struct slu_err *err)
 {
-    const struct slu_kind *kind = slu_kind_named(name);
+    const struct slu_kind *kind = NULL;
     const bool file = src->member || src->src->regular;
     size_t i;
 
-    if (!kind)
-        kind = slu_kind_headed(head, n);
-    for (i = 0; i < N_FORMAT && !kind && !src->format; i++)
+    for (i = 0; i < N_FORMAT && !src->format; i++)
         if (formats[i]->name_matches(name))
             src->format = formats[i];
+    if (!src->format)
+        kind = slu_kind_named(name);
+    if (!kind)
+        kind = slu_kind_headed(head, n);
     if (src->format == &slu_in_text && slu_jsonl_lines(head, n))
         src->format = &slu_in_jsonl;
     if (src->format == &slu_in_text && slu_in_warc.head_matches(head, n))

@@ -204,22 +204,36 @@ static const struct slu_kind stream = {
 static const struct slu_kind binary = {"binary, as it has NUL bytes",
                                        "make UTF-8 text or JSON lines of it first"};
 
-static bool ends_in(const char *name, const char *list)
+/* Whether `list` has the suffix, in lower case. */
+static bool has(const char *list, const char *suffix)
 {
-    const size_t len = strlen(name);
     for (const char *s = list; s && *s;) {
-        const size_t n = strcspn(s, " ");
-        if (len > n && !strncasecmp(name + len - n, s, n))
+        const char *p = suffix;
+        while (*p && *s == *p) {
+            s++;
+            p++;
+        }
+        if (!*p && (!*s || *s == ' '))
             return true;
-        s += n + (s[n] == ' ');
+        while (*s && *s++ != ' ')
+            ;
     }
     return false;
 }
 
 const struct slu_kind *slu_kind_named(const char *name)
 {
-    for (size_t i = 0; i < N_ROW; i++)
-        if (ends_in(name, rows[i].suffix))
+    const char *dot = strrchr(name, '.');
+    char suffix[16];
+    size_t n = 0;
+
+    if (!dot)
+        return NULL;
+    for (; dot[n] && n < sizeof suffix - 1; n++)
+        suffix[n] = dot[n] >= 'A' && dot[n] <= 'Z' ? (char)(dot[n] + 32) : dot[n];
+    suffix[n] = 0;
+    for (size_t i = 0; i < N_ROW && !dot[n]; i++)
+        if (has(rows[i].suffix, suffix))
             return &rows[i].kind;
     return NULL;
 }
@@ -280,7 +294,7 @@ static const struct slu_kind *zipped(const uint8_t *p, size_t n)
 static bool is_plain(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (p[i] < ' ' && !memchr("\t\n\v\f\r\x1B", p[i], 6))
+        if (p[i] < ' ' && !(p[i] >= '\t' && p[i] <= '\r') && p[i] != 0x1B)
             return false;
     return true;
 }
@@ -290,8 +304,8 @@ const struct slu_kind *slu_kind_headed(const uint8_t *p, size_t n)
     const bool plain = is_plain(p, n < SLU_KIND_BYTE ? n : SLU_KIND_BYTE);
     for (size_t i = 0; i < N_ROW; i++) {
         const struct row *r = &rows[i];
-        if (r->head && n >= (size_t)r->at + r->n && !memcmp(p + r->at, r->head, r->n) &&
-            (r->text || !plain))
+        if (r->head && (r->text || !plain) && n >= (size_t)r->at + r->n &&
+            !memcmp(p + r->at, r->head, r->n))
             return &r->kind;
     }
     if (plain)

@@ -85,6 +85,7 @@ bool slu_members_take(struct slu_members *m, struct slu_members_state *s,
         !slu_members_take_sample(m, s, archive, member))
         return false;
     const unsigned rank = are_of_members(m->include) ? UINT_MAX : slu_input_rank(path);
+    s->rank = rank;
     if (!rank)
         return leave(m, s, SLU_MEMBER_OTHER, archive, path);
     return rank >= s->record || leave(m, s, SLU_MEMBER_LOWER, archive, path);
@@ -93,9 +94,9 @@ bool slu_members_take(struct slu_members *m, struct slu_members_state *s,
 int slu_members_note(struct slu_members *m, struct slu_members_state *s,
                      const char *path, bool records, struct slu_err *err)
 {
-    const unsigned rank = slu_input_rank(path);
+    const unsigned rank = s->rank;
     m->n_read++;
-    if (are_of_members(m->include)) {
+    if (rank == UINT_MAX) {
         s->n_read++;
         return SLU_OK;
     }

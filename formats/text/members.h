@@ -50,6 +50,7 @@ struct slu_members {
 /* Of one archive. */
 struct slu_members_state {
     uint64_t n_read, n_left, n_not_chosen;
+    unsigned rank;   /* of the last that was taken; UINT_MAX: chosen */
     unsigned lowest; /* rank of what was read */
     char low[256];   /* the first member of that rank */
     unsigned record; /* highest rank of a member with records; 0: none was */
@@ -61,7 +62,7 @@ bool slu_members_take(struct slu_members *m, struct slu_members_state *s,
 /* As slu_members_take, for members of samples, which no rank leaves out. */
 bool slu_members_take_sample(struct slu_members *m, struct slu_members_state *s,
                              const char *archive, const struct slu_arc_member *member);
-/* Notes a member that is going to be read: with records, or as one text. SLU_E_FORMAT
+/* Notes the member that was taken last, and is going to be read: with records, or as one text. SLU_E_FORMAT
  * if its rank comes too late; messages do not name the archive. */
 SLU_MUST_USE int slu_members_note(struct slu_members *m, struct slu_members_state *s,
                                   const char *path, bool records, struct slu_err *err);

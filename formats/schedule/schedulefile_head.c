@@ -123,11 +123,11 @@ static bool sound_uses(const struct slu_steps_info *info,
 static bool sound_passes(const struct slu_steps_info *info,
                          const struct slu_steps_bucket *b, u128 dropped)
 {
-    uint64_t n = b->dropped[SLU_DROP_ODDS] ? 0 : b->sequences;
+    uint64_t n = b->runs ? b->sequences : 0;
     u128 used = (u128)b->used_steps * b->per_step, all = (u128)n * info->epochs;
     return info->method == SLU_STEPS_GENERIC && b->unit == 1 && b->block &&
            b->block <= SLU_EPOCH_MAX_BLOCK && all <= UINT64_MAX && used <= all &&
-           b->runs == n / b->per_step &&
+           b->runs == (b->dropped[SLU_DROP_ODDS] ? 0 : b->sequences / b->per_step) &&
            (used < b->sequences ? used : b->sequences) + dropped == b->sequences;
 }
 

@@ -196,6 +196,8 @@ int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
     if (!rc)
         rc = check_file(s, "manifest.jsonl", n_byte, xxh3, &job[0].scratch, err);
     s->verify_byte = s->listed_byte;
+    if (s->progress)
+        s->progress(s->progress_ctx, 0, s->verify_byte);
     rewind(s->manifest);
     s->n_line = 0;
     s->have_next = false;

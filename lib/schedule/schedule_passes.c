@@ -21,13 +21,14 @@ void slu_steps_info_release(struct slu_steps_info *info)
     info->n_bucket = 0;
 }
 
-/* Returns the sequences of a bucket that a pass takes in runs, at least in part. */
+/* Returns the sequences of a bucket that a pass takes in runs, at least in part. A bucket
+ * that has less than a run takes no part: a step would have a sequence several times. */
 static uint64_t places(const struct slu_steps_info *info,
                        const struct slu_steps_bucket *b)
 {
     if (info->version == 1)
         return b->runs * b->per_step;
-    return b->dropped[SLU_DROP_ODDS] ? 0 : b->sequences;
+    return b->runs ? b->sequences : 0;
 }
 
 unsigned __int128 slu_passes_runs(const struct slu_steps_info *info,

@@ -34,6 +34,13 @@ check "  are both written" shell 'cmp s.json t.json && cmp t.sched whole.sched'
 status "--json -, alone" 0 generic --json - set
 check "  is the file" cmp out s.json
 status "--json - and -o to standard output" 2 generic --json - -o - set
+# Of several epochs, too: a step would have a sequence several times.
+manifest few D_4 300
+manifest few D_6 15
+schedule --trainer generic --batch-tokens 1024 --epochs 10 --json e.json -o e.sched few 2>err
+check "a bucket with fewer sequences than a step is not used" grep -q 'the bucket of 64 is not used: it has fewer sequences than a step takes' err
+same "  in no epoch" "[46, 0]" "$(json e.json '[b["steps"] for b in d["buckets"]]')"
+check "  and the file is sound" inspect -q --verify e.sched
 status "/dev/full" 1 shell 'schedule --trainer generic --batch-tokens 128 set >/dev/full'
 check "  one line" one_line err
 if command -v script >/dev/null 2>&1; then

@@ -257,6 +257,8 @@ void cli_progress_of(void *ctx, uint64_t n_byte, uint64_t of_byte);
 /* Appends what went in and out, and what was dropped, as the last line of a run has it;
  * ends it with a NUL. */
 SLU_MUST_USE int cli_put_account(struct slu_buf *b, const struct slu_account *l);
+/* Removes the line of progress, for a program that prints its result on a terminal. */
+void cli_erase(struct cli_ctx *ctx);
 /* Prints one line on stderr, "tool: …"; silent with -q. */
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* cli_warn as a callback for struct slu_device. */

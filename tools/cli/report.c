@@ -144,6 +144,11 @@ static void erase(struct cli_report *r)
         r->drawn = false;
 }
 
+void cli_erase(struct cli_ctx *ctx)
+{
+    erase(ctx->report);
+}
+
 bool cli_draws(const struct cli_ctx *ctx)
 {
     return ctx->report->draw;

@@ -188,6 +188,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     else if (!rc)
         rc = slu_stream_run(k.r, &ops, &k, (unsigned)ctx->common.threads,
                             cli_slots(ctx, ctx->common.memory / 2), &k.seen.sum, err);
+    cli_erase(ctx);
     if (!rc)
         rc = slu_steps_of(&k.seen.steps, k.seen.header, &ctx->steps, err);
     if (!rc && k.groups) {

@@ -302,6 +302,7 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
     }
     if (rc)
         return rc;
+    cli_erase(ctx);
     if (o->json)
         return print_json(s, err);
     if (o->verify) {

@@ -91,6 +91,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     }
     if (!rc)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);
+    cli_erase(ctx);
     if (!rc)
         rc = slu_shardset_steps(set, true, &seen.steps, err);
     if (!rc && !records)

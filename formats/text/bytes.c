@@ -17,7 +17,7 @@ static const struct slu_codec *const codecs[] = {
 struct slu_bytes {
     char *path; /* for messages */
     struct slu_stored_bytes raw;
-    bool regular;
+    bool regular, waits; /* can be seeked; its bytes may have to be waited for */
     const struct slu_codec *codec; /* NULL: plain */
     void *state;
     uint8_t peek[SLU_BYTES_PEEK]; /* peek[peek_pos … peek_end) is handed out first */
@@ -119,6 +119,11 @@ static int choose_codec(struct slu_bytes *b, uint64_t mem_byte, struct slu_err *
     return b->codec ? b->codec->open(&b->state, &b->raw, mem_byte, err) : SLU_OK;
 }
 
+void slu_bytes_quit(struct slu_bytes *b, int quit_fd)
+{
+    b->raw.quit_fd = b->waits ? quit_fd : -1;
+}
+
 int slu_bytes_open(struct slu_bytes **out, const char *path, uint64_t mem_byte,
                    int quit_fd, struct slu_err *err)
 {
@@ -145,7 +150,8 @@ int slu_bytes_open(struct slu_bytes **out, const char *path, uint64_t mem_byte,
         rc = slu_fail_errno(err, "%s", b->path);
         goto out;
     }
-    b->raw.quit_fd = S_ISREG(st.st_mode) ? -1 : quit_fd;
+    b->waits = !S_ISREG(st.st_mode);
+    slu_bytes_quit(b, quit_fd);
     b->regular = S_ISREG(st.st_mode) && strcmp(path, "-") != 0;
     (void)posix_fadvise(b->raw.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     rc = choose_codec(b, mem_byte ? mem_byte : UINT64_C(128) << 20, err);

@@ -37,6 +37,8 @@ SLU_MUST_USE int slu_bytes_open_over(struct slu_bytes **b, const char *name,
                                      int (*read)(void *ctx, void *p, size_t n,
                                                  size_t *got, struct slu_err *err),
                                      void *ctx, uint64_t mem_byte, struct slu_err *err);
+/* Sets quit_fd, as slu_bytes_open does. */
+void slu_bytes_quit(struct slu_bytes *b, int quit_fd);
 /* Reads n decompressed bytes, fewer only at the end or with an error. *got 0 without an
  * error: the end, and all checksums match. With an error *got counts the bytes before
  * it; later calls report the error again. Errors: SLU_E_IO, SLU_E_TRUNCATED,

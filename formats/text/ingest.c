@@ -244,7 +244,7 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .member = cfg->member,
         .optional = cfg->optional,
         .any = g->any,
-        .n_any = g->n_any,
+        .n_any = g->n_read,
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
@@ -272,7 +272,7 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
     struct slu_record_cfg rec = {.optional = cfg->optional,
                                  .null_is_missing = cfg->null_is_missing,
                                  .any = g->any,
-                                 .n_any = g->n_any,
+                                 .n_any = g->n_read,
                                  .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
     memcpy(rec.name, cfg->field, sizeof rec.name);
@@ -294,6 +294,16 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
     return rc;
 }
 
+static void count_ordinary(const struct slu_ingest_run *g, struct slu_ingest_stat *s)
+{
+    s->ordinary_id = SLU_NO_TOKEN;
+    for (unsigned i = 0; i < g->n_worker; i++) {
+        uint64_t id;
+        s->ordinary += slu_encoder_ordinary(g->encoders.encoder[i], &id);
+        s->ordinary_id = id < s->ordinary_id ? id : s->ordinary_id;
+    }
+}
+
 static void close_workers(struct slu_ingest_run *g)
 {
     for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
@@ -303,6 +313,7 @@ static void close_workers(struct slu_ingest_run *g)
         slu_ingest_wait_release(&g->worker[i].wait);
         slu_buf_release(&g->worker[i].row_spans);
         slu_block_release(&g->worker[i].repaired);
+        slu_buf_release(&g->worker[i].needs);
     }
     for (unsigned i = 0; g->encoders.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->encoders.encoder[i]);
@@ -381,6 +392,8 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_account *account,
         rc = SLU_OK;
     if (g.input)
         stat->truncated = slu_input_truncated(g.input);
+    if (!rc)
+        count_ordinary(&g, stat);
     slu_input_free(g.input);
     if (g.quit_fd >= 0)
         close(g.quit_fd);

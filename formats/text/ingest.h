@@ -10,6 +10,7 @@
 #define SLU_INGEST_H
 
 #include "formats/text/input.h"
+#include "formats/text/needs.h"
 #include "formats/text/repair.h"
 #include "lib/base/json.h"
 #include "lib/filter/idset.h"
@@ -50,6 +51,7 @@ struct slu_ingest_cfg {
     /* With a name for SLU_FIELD_SPANS (spans.h), which JSON lines and rows have, the
      * streams have masks, and documents without a trained token are dropped. */
     struct slu_ingest_filter filter;
+    struct slu_needs_cfg needs;
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record and source have none; all else is 0 */
     bool bos, eos;
@@ -96,6 +98,9 @@ struct slu_ingest_stat {
     uint64_t unread;     /* records of WARC without a text that is read */
     uint64_t truncated;  /* texts that the crawler cut short */
     uint64_t rejected_by[SLU_REJECT_N]; /* both, by reason */
+    /* Texts of special tokens that were encoded as ordinary text, and the least id of
+     * these tokens; about so many if max_tok ended the run. */
+    uint64_t ordinary, ordinary_id;
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
     /* Records that were not rejected, and, of these, those without a field that is
      * wanted; records rejected because it is missing or not of its type. */

@@ -95,7 +95,7 @@ static void row_any(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                     const uint8_t *p, struct slu_record *out)
 {
     out->any = w->any;
-    for (size_t i = 0; i < g->n_any; i++) {
+    for (size_t i = 0; i < g->n_read; i++) {
         struct slu_value *v = &w->any[i];
         p = slu_row_get_any(p, v);
         if (v->type != SLU_VALUE_STRING ||
@@ -496,6 +496,9 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rec.which = SLU_FIELD_SPANS;
     }
     check_fields(&rec);
+    rc = slu_ingest_check_needs(g, w, ref, &rec, err);
+    if (rc)
+        return rc;
     if (g->filters && (is_part || !rec.reject)) {
         rc = slu_ingest_filter(g, j, w, ref, &rec, err);
         if (rc)

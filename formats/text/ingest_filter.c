@@ -16,6 +16,9 @@ void slu_ingest_find_filters(struct slu_ingest_run *g)
         g->any[i] = slu_expr_field(f->where, i);
     if (f->urls_drop)
         g->any[g->n_any++] = f->url_field;
+    g->n_read = g->n_any;
+    if (g->cfg->needs.read)
+        g->any[g->n_read++] = SLU_NEEDS_FIELD;
     g->field_filters =
         f->where || f->ids_keep || f->ids_drop || f->urls_drop || f->fasttext;
     g->filters = g->field_filters || f->rules || f->c4_lines;

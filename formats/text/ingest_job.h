@@ -80,6 +80,7 @@ struct slu_ingest_worker {
     uint32_t domain_number;
     struct slu_buf row_spans;  /* pairs of u64 */
     struct slu_block repaired; /* has the last record that was repaired */
+    struct slu_buf needs;      /* the last value of the field that was checked */
 };
 
 struct slu_ingest_run {
@@ -90,8 +91,9 @@ struct slu_ingest_run {
     struct slu_ingest_worker *worker;
     unsigned n_worker;
     bool filters, field_filters;     /* cfg->filter has one; one that needs fields */
-    const char *any[SLU_RECORD_ANY]; /* fields of filter.where, then url_field */
-    size_t n_any;
+    /* Fields of filter.where, then url_field: n_any; then `needs`, if it is read. */
+    const char *any[SLU_RECORD_ANY];
+    size_t n_any, n_read;
     unsigned tok_bytes;
     uint64_t n_tok;
     struct slu_long_text *text; /* the text whose parts are being emitted */
@@ -140,6 +142,14 @@ SLU_MUST_USE int slu_ingest_repair(const struct slu_ingest_run *g,
 /* Counts what was repaired in the first n records. Serial. */
 void slu_ingest_count_repaired(struct slu_ingest_run *g, const struct slu_ingest_job *j,
                                size_t n);
+
+/* Fails, naming the record's place, if it needs another encoding or another tokenizer
+ * (needs.h). */
+SLU_MUST_USE int slu_ingest_check_needs(const struct slu_ingest_run *g,
+                                        struct slu_ingest_worker *w,
+                                        const struct slu_record_ref *ref,
+                                        const struct slu_record *rec,
+                                        struct slu_err *err);
 
 /* Makes a block's batches, rejects and outcomes: the parallel part of a run. `ctx` is
  * the run, `job` a slu_ingest_job. */

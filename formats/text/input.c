@@ -278,6 +278,21 @@ static int refuse_stream(struct slu_input_source *src, struct slu_err *err)
     return kind ? refuse(src, kind, err) : rc;
 }
 
+/* Opens the file, or takes the pipe that is open. */
+static int open_bytes(const struct slu_input *in, struct slu_input_source *src,
+                      struct slu_err *err)
+{
+    const struct slu_sources *s = in->cfg.sources;
+    struct slu_source *item = &s->item[src->ordinal - s->base];
+    if (!item->opened)
+        return slu_bytes_open(&src->bytes, item->path, in->cfg.window_byte,
+                              in->cfg.quit_fd, err);
+    src->bytes = item->opened;
+    item->opened = NULL;
+    slu_bytes_quit(src->bytes, in->cfg.quit_fd);
+    return SLU_OK;
+}
+
 /* Opens the next source. A file that should be cut but is compressed belongs to the
  * part with its first byte. */
 static int open_source(struct slu_input *in, struct slu_err *err)
@@ -301,8 +316,7 @@ static int open_source(struct slu_input *in, struct slu_err *err)
         if (rc)
             return rc;
     }
-    rc = slu_bytes_open(&src->bytes, src->src->path, in->cfg.window_byte,
-                        in->cfg.quit_fd, err);
+    rc = open_bytes(in, src, err);
     if (rc)
         return rc;
     if (!slu_bytes_seekable(src->bytes)) {

@@ -352,6 +352,8 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
 
 void slu_sources_release(struct slu_sources *s)
 {
+    for (size_t i = 0; i < s->n; i++)
+        slu_bytes_close(s->item[i].opened);
     free(s->item);
     free(s->bytes);
     free(s->special);

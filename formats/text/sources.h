@@ -25,6 +25,8 @@
 
 SLU_BEGIN_DECLS
 
+struct slu_bytes;
+
 struct slu_source {
     const char *path;   /* to open; "-": standard input */
     const char *name;   /* to record */
@@ -33,6 +35,9 @@ struct slu_source {
     bool regular;
     /* The share: records that begin in stored bytes [from, to). 0, UINT64_MAX: all. */
     uint64_t from, to;
+    /* A pipe that was opened to look at its first bytes; the reader takes it, and it is
+     * closed with the sources if none does. NULL: it is still to be opened. */
+    struct slu_bytes *opened;
 };
 
 struct slu_sources {

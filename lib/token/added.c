@@ -21,7 +21,6 @@ int added_new(struct tok_added **out, struct slu_err *err)
         return slu_fail_nomem(err, sizeof *a);
     memset(a->raw.root, 0xff, sizeof a->raw.root);
     memset(a->normalized.root, 0xff, sizeof a->normalized.root);
-    a->raw.only_special = a->normalized.only_special = true;
     return SLU_OK;
 }
 
@@ -74,7 +73,8 @@ int added_put(struct tok_added *a, struct added_token token, const void *text,
         if ((node = new_node(t, p[0], err)) == TOK_NONE)
             return SLU_E_NOMEM;
         t->root[p[0]] = node;
-        t->first = p[0];
+        if (t->n_first < ADDED_FIRST)
+            t->first[t->n_first] = p[0];
         t->n_first++;
     }
     for (size_t i = 1; i < len; i++) {
@@ -88,22 +88,52 @@ int added_put(struct tok_added *a, struct added_token token, const void *text,
         node = child;
     }
     t->node[node].token = (uint32_t)a->n;
-    t->only_special = t->only_special && token.special;
     a->token[a->n++] = token;
     return SLU_OK;
 }
 
 /* ---- walking ---- */
 
+/* Finds first byte k from it->search on; n if there is none. */
+static size_t find_byte(const struct added_iter *it, unsigned k)
+{
+    const uint8_t *from = it->p + it->search, *q = NULL;
+
+    if (k < it->trie->n_first)
+        q = memchr(from, it->trie->first[k], it->n - it->search);
+    return q ? (size_t)(q - it->p) : it->n;
+}
+
+/* Finds a byte with which a token begins, from it->search on; n if there is none. */
+static size_t find_first(struct added_iter *it)
+{
+    const struct added_trie *t = it->trie;
+    size_t at = it->n;
+
+    if (t->n_first > ADDED_FIRST) {
+        for (at = it->search; at < it->n && t->root[it->p[at]] == TOK_NONE;)
+            at++;
+        return at;
+    }
+    for (unsigned k = 0; k < ADDED_FIRST; k++) {
+        if (it->next[k] < it->search)
+            it->next[k] = find_byte(it, k);
+        at = it->next[k] < at ? it->next[k] : at;
+    }
+    return at;
+}
+
 void added_iter_init(struct added_iter *it, const struct tok_added *a, bool normalized,
                      bool parse_special, const uint8_t *p, size_t n)
 {
-    *it =
-        (struct added_iter){.added = a, .p = p, .n = n, .parse_special = parse_special};
+    *it = (struct added_iter){
+        .added = a, .p = p, .n = n, .parse_special = parse_special, .least = TOK_NONE};
     if (a)
         it->trie = normalized ? &a->normalized : &a->raw;
-    if (it->trie && (!it->trie->n || (it->trie->only_special && !parse_special)))
+    if (it->trie && !it->trie->n)
         it->trie = NULL;
+    for (unsigned k = 0; it->trie && k < ADDED_FIRST; k++)
+        it->next[k] = find_byte(it, k);
 }
 
 /* Returns the longest token at pos, or NULL. */
@@ -166,14 +196,7 @@ static bool find(struct added_iter *it, struct added_part *part)
     unsigned len;
 
     while (it->trie && it->search < it->n) {
-        size_t start = it->search;
-        if (it->trie->n_first == 1) {
-            const uint8_t *q = memchr(it->p + start, it->trie->first, it->n - start);
-            start = q ? (size_t)(q - it->p) : it->n;
-        } else {
-            while (start < it->n && it->trie->root[it->p[start]] == TOK_NONE)
-                start++;
-        }
+        size_t start = find_first(it);
         if (start == it->n)
             break;
         const struct added_token *t = match(it, start);
@@ -183,9 +206,13 @@ static bool find(struct added_iter *it, struct added_part *part)
         }
         size_t end = start + t->text_len;
         it->search = end;
-        if ((t->special && !it->parse_special) ||
-            (t->single_word && !alone(it, start, end)))
+        if (t->single_word && !alone(it, start, end))
             continue;
+        if (t->special && !it->parse_special) {
+            it->left++;
+            it->least = t->id < it->least ? t->id : it->least;
+            continue;
+        }
         if (t->lstrip) {
             while (start > it->done) {
                 size_t q = back(it->p, start);

@@ -20,6 +20,9 @@ struct added_token {
 
 struct added_node; /* of a trie */
 
+/* Up to so many different first bytes are searched for each by itself, with SIMD. */
+enum { ADDED_FIRST = 2 };
+
 struct tok_added {
     struct added_token *token;
     size_t n, cap;
@@ -27,10 +30,9 @@ struct tok_added {
     struct added_trie {
         struct added_node *node;
         size_t n, cap;
-        uint32_t root[256]; /* node by first byte; TOK_NONE: none */
-        unsigned n_first;   /* different first bytes */
-        uint8_t first;      /* the only one if n_first is 1 */
-        bool only_special;
+        uint32_t root[256];         /* node by first byte; TOK_NONE: none */
+        unsigned n_first;           /* different first bytes */
+        uint8_t first[ADDED_FIRST]; /* the first of these */
     } raw, normalized;
 };
 
@@ -47,14 +49,20 @@ struct added_part {
     size_t off, len; /* bytes */
 };
 
+/* `left` and `least`: special tokens that were found and must not match, so that their
+ * text is ordinary text: their number, and the least id, TOK_NONE if there is none. */
 struct added_iter {
     const struct tok_added *added;
     const struct added_trie *trie;
     bool parse_special;
     const uint8_t *p;
     size_t n, search, done;
+    size_t next[ADDED_FIRST]; /* the next place of each first byte, unless it is before
+                               * `search` */
     struct added_part pending;
     bool has_pending;
+    uint64_t left;
+    uint32_t least;
 };
 void added_iter_init(struct added_iter *it, const struct tok_added *a, bool normalized,
                      bool parse_special, const uint8_t *p, size_t n);

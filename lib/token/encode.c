@@ -19,6 +19,7 @@ static int encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
     if (!e)
         return slu_fail_nomem(err, sizeof *e);
     e->t = t;
+    e->least = TOK_NONE;
     if (with)
         rc = words_share(&e->words, &with->words, err);
     else if (!t->is_bytes)
@@ -274,6 +275,19 @@ static int put_id(struct slu_encoder *e, uint32_t id, struct slu_err *err)
     return rc;
 }
 
+/* Adds up the special tokens that are ordinary text. */
+static void count_left(struct slu_encoder *e, const struct added_iter *it)
+{
+    e->left += it->left;
+    e->least = it->least < e->least ? it->least : e->least;
+}
+
+uint64_t slu_encoder_ordinary(const struct slu_encoder *e, uint64_t *id)
+{
+    *id = e->left ? e->least : SLU_NO_TOKEN;
+    return e->left;
+}
+
 /* Encodes text without raw added tokens. */
 static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool first,
                        struct slu_err *err)
@@ -291,6 +305,7 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool f
         rc = part.id == TOK_NONE
                  ? encode_text(e, p + part.off, part.len, first && part.off == 0, err)
                  : put_id(e, part.id, err);
+    count_left(e, &it);
     /* Text in memory of the encoder does not last until the next call. */
     return rc || (p == own && !t->sp) ? rc : encode_flush(e, err);
 }
@@ -310,6 +325,7 @@ static int encode_whole(struct slu_encoder *e, const uint8_t *p, size_t n,
         rc = part.id == TOK_NONE
                  ? encode_part(e, p + part.off, part.len, part.off == 0, err)
                  : put_id(e, part.id, err);
+    count_left(e, &it);
     return rc || !t->sp ? rc : sp_expand(t->sp, t, e->ids, first, err);
 }
 

@@ -55,6 +55,8 @@ struct slu_encoder {
     struct bpe_piece fresh_piece[HOT_MOST];
     uint16_t fresh_of[HOT_MOST], fresh_at[1 << FRESH_BITS];
     struct slu_ids apart;
+    uint64_t left; /* as in struct added_iter, of all calls */
+    uint32_t least;
 };
 
 /* Appends the ids of the first k pieces of p (n bytes can be read), whose places are in

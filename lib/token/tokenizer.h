@@ -127,6 +127,10 @@ SLU_MUST_USE int slu_encoder_new(struct slu_encoder **e, const struct slu_tokeni
 SLU_MUST_USE int slu_encoder_new_sharing(struct slu_encoder **e,
                                          struct slu_encoder *with, struct slu_err *err);
 void slu_encoder_free(struct slu_encoder *e);
+/* Returns how often, in all texts so far, text was that of a special token and was
+ * encoded as ordinary text (not special_parse); *id: the least of these tokens, or
+ * SLU_NO_TOKEN. */
+uint64_t slu_encoder_ordinary(const struct slu_encoder *e, uint64_t *id);
 
 /* Appends the ids of one whole document to *ids; no BOS, no EOS. The text need not end
  * in a NUL. Text that is not valid UTF-8 is SLU_E_FORMAT with the byte's offset, except

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ from ._template import Message, Refused, Template
 
 ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
 ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
+NEEDS_BYTE = 80
 REJECT_TEXT_BYTE = 64 << 10  # longer lines are in base64 alone, as in tokenize
 _ARRAY = re.compile(rb"\s*\[")
 SPECIAL = {f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
@@ -218,6 +220,18 @@ def wanted(messages: list[Message], first: int, train: str) -> list[int] | None:
     return [i for i in own if i >= first and messages[i].get("weight") != 0]
 
 
+def needs(template: str, constants: Mapping[str, Any]) -> str:
+    """What tokenize must do with a text of this template (formats/text/needs.h): in at most 80 bytes, the hash of the
+    template, and the texts of BOS and EOS as far as they fit."""
+    out = f"chat1 {hashlib.sha256(template.encode()).hexdigest()[:8]}"
+    for name in ("bos_token", "eos_token"):
+        token = constants.get(name)
+        is_fit = isinstance(token, str) and token and not any(c.isspace() or c in '"\\' for c in token)
+        longer = f"{out} {token if is_fit else '-'}"
+        out = longer if len(longer.encode()) <= NEEDS_BYTE else f"{out} -"
+    return out
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
@@ -225,6 +239,7 @@ def _no_constant(name: str) -> NoReturn:
 class Worker:
     def __init__(self, job: Job) -> None:
         self.job, self.templates = job, compiled(job)
+        self.needs = {name: needs(source, job.constants) for name, source in job.templates.items()}
         self._parse = json.JSONDecoder(parse_constant=_no_constant).decode
         self._dump = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -246,8 +261,8 @@ class Worker:
             given = variables(record)
         except (TypeError, ValueError) as e:
             raise Refused("not-a-dialogue", f"fields are not as a dialogue has them: {e}") from e
-        template = self.templates.get("tool_use") if "tools" in given else None
-        template = template or self.templates.get("default")
+        name = "tool_use" if "tools" in given and "tool_use" in self.templates else "default"
+        template = self.templates.get(name)
         if template is None:
             raise Refused("no-template", f"{self.job.name} has the templates {', '.join(self.templates)}; choose one")
         template.allow(len(line))
@@ -256,7 +271,7 @@ class Worker:
         if not spans:
             into.dropped["nothing-to-train-on"] += 1
             return
-        out = {"text": text, "spans": spans, **{k: record[k] for k in self.job.keep if k in record}}
+        out = {"needs": self.needs[name], "text": text, "spans": spans, **{k: record[k] for k in self.job.keep if k in record}}
         try:
             into.text.append(self._dump(out).encode())
         except UnicodeEncodeError as e:

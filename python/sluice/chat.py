@@ -225,8 +225,8 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     args.keep = [name for name in args.keep.split(",") if name]
     if args.jobs < 0:
         p.error("-j wants a number of processes, or 0")
-    if {"text", "spans"} & set(args.keep):
-        p.error("--keep cannot have text or spans, which are written anyway")
+    if {"needs", "text", "spans"} & set(args.keep):
+        p.error("--keep cannot have needs, text or spans, which are written anyway")
     if args.date is not None:
         try:
             args.date = datetime.strptime(args.date, "%Y-%m-%d")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def test_records() -> None:
     )
     out, err = chat("-t", t, "--keep", "id,x", stdin=b"\xef\xbb\xbf" + records.replace(b"\n", b"\r\n\n"))
     first = json.loads(out.splitlines()[0])
+    assert first.pop("needs") == f"chat1 {sha256((TOOLS + TEMPLATE).encode()).hexdigest()[:8]} - -"
     assert first == {
         "text": "<user>🙂 a</><assistant>é b</><user>c</><assistant>d</>",
         "spans": [[23, 29], [50, 54]],

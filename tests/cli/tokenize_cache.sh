@@ -188,7 +188,7 @@ fi
 rm -rf "$cache"
 storm() {
     for i in 1 2 3 4 5 6 7 8; do
-        tokenize -t llama3.tiktoken b.txt >"storm.$i" 2>>storm.err &
+        tokenize --special ordinary -t llama3.tiktoken b.txt >"storm.$i" 2>>storm.err &
     done
     wait
     sha256sum storm.[1-8] | cut -c 1-64 | sort -u
@@ -210,7 +210,7 @@ if fault=$(shim fault); then
         while [ $n -lt 400 ]; do
             rm -f log
             [ $state = full ] || rm -rf "$cache"
-            LD_PRELOAD=$fault SHIM_AT=$1:$n SHIM_DO=$2 SHIM_LOG=log code tokenize -t llama3.tiktoken --stats s2.json -o y.tks b.txt 2>err
+            LD_PRELOAD=$fault SHIM_AT=$1:$n SHIM_DO=$2 SHIM_LOG=log code tokenize --special ordinary -t llama3.tiktoken --stats s2.json -o y.tks b.txt 2>err
             got=$ended
             [ -s log ] || break
             case $2.$got in
@@ -221,7 +221,7 @@ if fault=$(shim fault); then
             esac
             unfinished=$(find "$cache" -name '.tmp-*' 2>/dev/null || :)
             [ -z "$unfinished" ] || [ "$2" = kill ] || echo "$1 $n: $unfinished is left"
-            SLUICE_CACHE_DIR=$cache tokenize -t llama3.tiktoken -o y.tks b.txt 2>err && [ "$(sha y.tks)" = "$whole" ] ||
+            SLUICE_CACHE_DIR=$cache tokenize --special ordinary -t llama3.tiktoken -o y.tks b.txt 2>err && [ "$(sha y.tks)" = "$whole" ] ||
                 echo "$1 $n: not well afterwards: $(cat err)"
             n=$((n + ${3:-1}))
         done

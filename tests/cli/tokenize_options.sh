@@ -80,12 +80,12 @@ tokenize -t one.tiktoken --pattern gpt2 --stats s.json -o x.tks c.jsonl
 same "--stats has the file, too" "one.tiktoken gpt2 $(inspect --json x.tks | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["fingerprint"])')" \
     "$(json s.json '" ".join(d["tokenizer"].values())')"
 check "inspect shows the fingerprint" test "$(inspect x.tks | grep -c "tokenizer   family gpt2, from a file, fingerprint $(json s.json 'd["tokenizer"]["fingerprint"]')")" = 1
-tokenize -o x.tks c.jsonl 2>err
+tokenize --special ordinary -o x.tks c.jsonl 2>err
 same "no -t: one line" "2 tokenize: no -t: uses the built-in vocabulary of 32768 ids; give -t FILE for another one, or -t builtin" "$(wc -l <err) $(told err)"
 same "and the vocabulary's name is recorded" "['--tokenizer=builtin']" "$(steps x.tks)"
 for say in -q "-t builtin"; do
     # shellcheck disable=SC2086
-    tokenize $say -o y.tks c.jsonl 2>err
+    tokenize $say --special ordinary -o y.tks c.jsonl 2>err
     empty "$say: no line" "$(told err)"
     check "and the same stream" cmp x.tks y.tks
 done
@@ -176,7 +176,9 @@ leaks "one that is a whole word of the model" whole.json 256 1 "tokenize: \"<s>\
 leaks "an EOS that is no special token" plain.json 256 1 \
     "tokenize: \"<s>\" in a text becomes id 256, which ends a document; $tail_of or --eos" --eos '<s>'
 leaks "the same, which is not the EOS" plain.json 256 1 ""
-leaks "a special token that nothing makes" fine.json 256 0 ""
+leaks "a special token that nothing makes" fine.json 256 0 \
+    "tokenize: 3 times a text has the name of a special token, such as \"<s>\", and it was encoded as ordinary text; give --special parse if tokens are meant, --special ordinary if text is"
+leaks "the same, which is meant" fine.json 256 0 "" --special ordinary
 leaks "special tokens that are asked for" fine.json 256 1 "" --special parse
 
 # A score's field that is not there.

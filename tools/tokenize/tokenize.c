@@ -437,6 +437,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                    .c4_lines = o->c4_lines ? o->rule_set : NULL,
                    .rules_byte = o->rules_byte,
                    .most_threads = o->where_threads},
+        .needs = o->needs,
         .seg = *seg,
         .bos = o->bos,
         .eos = !o->no_eos,
@@ -490,6 +491,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = tokenize_check_paths(ctx, err);
     if (!rc)
+        rc = tokenize_follow_needs(ctx, memory_byte, err);
+    if (!rc)
         rc = slu_names_new(&names, err);
     cli_timing(ctx, "tokenizer");
     if (!rc)
@@ -518,6 +521,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = close_outputs(ctx, &out, err);
     if (!rc) {
+        tokenize_warn_ordinary(ctx, slu_tokenizer_vocab(tokenizer), &stat);
         report(ctx, &stat);
         report_text(ctx, &stat, names);
         report_choice(ctx, &stat, &o->sources);

@@ -52,6 +52,8 @@ struct tokenize_opts {
     /* The sources found for the manifest are also those that are read: a list from a
      * pipe, or a folder, could differ the second time. */
     bool found;
+    uint64_t leak_id; /* of slu_tokenizer_leak */
+    struct slu_needs_cfg needs; /* set by tokenize_follow_needs */
     struct slu_sources sources;
     struct slu_members members; /* of archives */
 };
@@ -73,6 +75,17 @@ SLU_MUST_USE int tokenize_check_members(struct cli_ctx *ctx, struct slu_err *err
 /* Sets o->tokenizer to the file in it, if it is a folder. An error says how to get the
  * file, if there is none. */
 SLU_MUST_USE int tokenize_find_file(struct tokenize_opts *o, struct slu_err *err);
+
+/* needs.c: looks for the field `needs` (formats/text/needs.h) in the first record of the
+ * first source, and sets the options that it asks for; SLU_E_USAGE if one is given that
+ * is against it. Standard input and pipes stay open for the reader. */
+SLU_MUST_USE int tokenize_follow_needs(struct cli_ctx *ctx, uint64_t memory_byte,
+                                       struct slu_err *err);
+
+/* Warns of texts of special tokens that were encoded as ordinary text, unless --special
+ * says that this is meant. */
+void tokenize_warn_ordinary(struct cli_ctx *ctx, const struct slu_vocab_table *v,
+                            const struct slu_ingest_stat *s);
 
 /* Whether the tokenizer is a file, not one that the program contains. */
 bool tokenize_from_file(const struct tokenize_opts *o);

@@ -84,9 +84,11 @@ static const char *cache_dir(const struct tokenize_opts *o, char *buf, size_t n)
 static int warn_of_leak(struct cli_ctx *ctx, const struct slu_tokenizer *t,
                         struct slu_err *err)
 {
+    struct tokenize_opts *o = ctx->opts;
     const struct slu_vocab_table *v = slu_tokenizer_vocab(t);
     uint64_t id;
     int rc = slu_tokenizer_leak(t, &id, err);
+    o->leak_id = rc ? SLU_NO_TOKEN : id;
     if (!rc && id != SLU_NO_TOKEN)
         cli_warn(ctx,
                  "\"%.*s\" in a text becomes id %llu, %s; take such text out, or "

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 from jinja2 import TemplateSyntaxError
 
 from ._base import SluiceError
+from ._content import REASONING, SWITCHES, Content, is_trained
 from ._limits import LINE, OUTPUT, SECONDS_A_MESSAGE, Exceeded, guard, more_time, timed
 from ._template import Message, Refused, Template
 
@@ -50,6 +51,7 @@ class Result:
     text: list[bytes] = field(default_factory=list)
     rejects: list[bytes] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)  # what was given or written otherwise, in how many messages
     n_in: int = 0
     n_out: int = 0
     n_char: int = 0
@@ -60,8 +62,19 @@ class Result:
     def add(self, other: Result) -> None:
         """The other's counts too."""
         self.dropped += other.dropped
+        self.notes += other.notes
         for n in ("n_in", "n_out", "n_char", "n_trained"):
             setattr(self, n, getattr(self, n) + getattr(other, n))
+
+    def said(self, train: str) -> list[str]:
+        """What the text has otherwise than the records, in a line each."""
+        out = []
+        for note, n in sorted(self.notes.items()):
+            if note == REASONING:
+                help = "" if train == "last" else "; --train last trains only on the last answer, which mostly keeps it"
+                note = f"the template leaves out the reasoning, of messages before the last question or of all{help}"
+            out.append(f"{n} times: {note}" if n != 1 else f"once: {note}")
+        return out
 
     def words(self) -> str:
         share = 100 * self.n_trained / max(self.n_char, 1)
@@ -86,6 +99,9 @@ class Job:
     field: str | None
     keep: list[str]
     skip: bool
+    content: str
+    roles: Mapping[str, str]
+    prompt_hash: str | None
 
 
 def load(path: str, template: str | None) -> tuple[dict[str, str], dict[str, str | None]]:
@@ -134,7 +150,8 @@ def prepared(args: Any) -> tuple[Job, str]:
     given = {**tokens, **args.set}
     constants = {name: value for name, value in given.items() if value is not None}
     job = Job(name, templates, constants, args.date or datetime.now(), args.train, args.field,
-              args.keep, args.on_error == "skip" or args.rejects is not None)  # fmt: skip
+              args.keep, args.on_error == "skip" or args.rejects is not None,
+              args.content, args.role, args.prompt_hash)  # fmt: skip
     names = set().union(*(t.variables for t in compiled(job).values()))
     missing = sorted(names & SPECIAL - set(given))
     if missing:  # transformers has defaults of its own for some tokenizers
@@ -152,6 +169,7 @@ def compiled(job: Job) -> dict[str, Template]:
         try:
             with timed():
                 out[name] = Template(source, job.name, job.constants, job.now)
+                out[name].last_only = job.train == "last"
         except TemplateSyntaxError as e:
             raise SluiceError(f"{job.name}: line {e.lineno} of the template: {e.message}") from e
         except (Exception, Exceeded) as e:  # of Python's own compiler too
@@ -189,7 +207,8 @@ def chat(record: dict[str, Any], name: str | None) -> tuple[list[Message], int]:
         for m in messages:
             if m.get("from") not in ROLES or "value" not in m:
                 raise Refused("not-a-dialogue", f'"from" must be one of {", ".join(ROLES)}, with a "value"')
-        messages = [{"role": ROLES[m["from"]], "content": m["value"], "weight": m.get("weight")} for m in messages]
+        messages = [{"role": ROLES[m["from"]], "content": m["value"], **{k: m.get(k) for k in SWITCHES}}
+                    for m in messages]  # fmt: skip
     if name != "messages" and isinstance(record.get("system"), str) and record["system"]:
         messages, first = [{"role": "system", "content": record["system"]}, *messages], first and first + 1
     return messages, first
@@ -213,11 +232,24 @@ def variables(record: dict[str, Any]) -> dict[str, Any]:
 
 def wanted(messages: list[Message], first: int, train: str) -> list[int] | None:
     """The assistant's messages that are trained on; None: the whole text."""
+    said = [is_trained(m, f"message {i + 1} of {len(messages)}") for i, m in enumerate(messages)]
     if train == "all":
+        if not all(said):
+            where = f"message {said.index(False) + 1} of {len(messages)}"
+            raise Refused("not-a-dialogue", f"{where}: is not to be trained on, and --train all trains on everything")
         return None
     own = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
     own = own[-1:] if train == "last" else own
-    return [i for i in own if i >= first and messages[i].get("weight") != 0]
+    return [i for i in own if i >= first and said[i]]
+
+
+def prompt_hash(messages: list[Message], given: Mapping[str, Any]) -> str:
+    """A hash of all that is before the last answer: messages without the switches of training, tools, documents."""
+    own = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
+    before = messages[: own[-1]] if own else messages
+    plain = [{k: v for k, v in m.items() if v is not None and k not in SWITCHES} for m in before]
+    text = json.dumps([plain, given], ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def needs(template: str, constants: Mapping[str, Any]) -> str:
@@ -238,12 +270,12 @@ def _no_constant(name: str) -> NoReturn:
 
 class Worker:
     def __init__(self, job: Job) -> None:
-        self.job, self.templates = job, compiled(job)
+        self.job, self.templates, self.contents = job, compiled(job), dict[str, Content]()
         self.needs = {name: needs(source, job.constants) for name, source in job.templates.items()}
         self._parse = json.JSONDecoder(parse_constant=_no_constant).decode
         self._dump = json.JSONEncoder(ensure_ascii=False).encode
 
-    def _record(self, line: bytes, cut: bool, into: Result) -> None:
+    def _record(self, line: bytes, cut: bool, where: str, into: Result) -> None:
         if _ARRAY.match(line):  # not parsed: all records of a file can be in it
             raise Refused("not-an-object", "a JSON array, and a line must have one record; write its elements as lines")
         if cut:
@@ -259,19 +291,32 @@ class Worker:
         try:
             messages, first = chat(record, self.job.field)
             given = variables(record)
+            if self.job.roles:
+                messages = [{**m, "role": self.job.roles.get(str(m.get("role")), m.get("role"))} for m in messages]
+            answers = wanted(messages, first, self.job.train)
         except (TypeError, ValueError) as e:
             raise Refused("not-a-dialogue", f"fields are not as a dialogue has them: {e}") from e
         name = "tool_use" if "tools" in given and "tool_use" in self.templates else "default"
-        template = self.templates.get(name)
-        if template is None:
+        if name not in self.templates:
             raise Refused("no-template", f"{self.job.name} has the templates {', '.join(self.templates)}; choose one")
+        template = self.templates[name]
+        if name not in self.contents:
+            self.contents[name] = Content(template, self.job.content)
+        content, notes = self.contents[name], Counter[str]()
         template.allow(len(line))
         more_time(SECONDS_A_MESSAGE * len(messages))
-        text, spans = template.spans(messages, given, wanted(messages, first, self.job.train))
+        as_given, messages = messages, content.given(messages, notes)
+        text, spans = template.spans(messages, given, answers)
+        content.check(messages, given, text, template.turns, notes)
+        into.notes += notes
         if not spans:
             into.dropped["nothing-to-train-on"] += 1
             return
-        out = {"needs": self.needs[name], "text": text, "spans": spans, **{k: record[k] for k in self.job.keep if k in record}}
+        out = {"needs": self.needs[name], "text": text, "spans": spans}
+        out.update((k, record[k]) for k in self.job.keep if k in record)
+        if self.job.prompt_hash:
+            out[self.job.prompt_hash] = prompt_hash(as_given, given)
+        out["from"] = where
         try:
             into.text.append(self._dump(out).encode())
         except UnicodeEncodeError as e:
@@ -295,7 +340,7 @@ class Worker:
                 try:
                     try:
                         with timed():
-                            self._record(line, block.cut, out)
+                            self._record(line, block.cut, f"{block.source}:{number + 1}", out)
                     except Exceeded as e:
                         raise Refused("template-limit", f"the record {e}") from e
                 except Refused as e:

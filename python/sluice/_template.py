@@ -263,6 +263,8 @@ class Template:
         self._out: list[str] = []
         self._seen = 0
         self._written: list[list[int]] = []  # [loop, id of the message, first piece, last, seen], a turn of a loop each
+        self.turns: dict[int, Turn] = {}  # of the dialogue that spans() was given last
+        self.last_only = False  # --train last: it is no advice then
         self.tails: list[frozenset[str] | None] = []
         self.prompts: dict[tuple[Any, ...], str] = {}
         self.allow(0)
@@ -336,9 +338,11 @@ class Template:
             raise Refused("template-limit", f"the template {self.name} {e}") from e
         return "".join(out)
 
-    def _turns(self, messages: list[Message], at: list[int]) -> dict[int, Turn]:
-        """The characters that a loop has written for each message; at[k]: where piece k begins. No turn for those that
-        it has left by `continue` or `break`."""
+    def written(self, messages: list[Message], variables: Mapping[str, Any]) -> tuple[str, dict[int, Turn]]:
+        """The rendering, and the characters that a loop has written for each message. No turn for those that it has
+        left by `continue` or `break`."""
+        text = self.render(cast(list[Message], _Seen.of(messages, self._note)), variables)
+        at = [0, *accumulate(map(len, self._out))]  # where each piece begins
         which = {id(m): i for i, m in enumerate(messages)}
         turns: dict[int, Turn] = {}
         ended = [(t[0], which.get(t[1]), Turn(at[t[2]], at[t[3]], t[4], t[0])) for t in self._written if t[3] >= 0]
@@ -346,7 +350,7 @@ class Template:
         for loop, i, turn in ended:
             if i is not None and loop in writes and (i not in turns or turn.end > turn.begin):
                 turns[i] = turn
-        return turns
+        return text, turns
 
     # ---- what is trained on
 
@@ -355,7 +359,8 @@ class Template:
     ) -> tuple[str, list[Span]]:
         """The rendering, and the characters of the wanted messages, all of the assistant; None: the whole text."""
         messages = plain(messages)
-        text = self.render(cast(list[Message], _Seen.of(messages, self._note)), variables)
+        text, turns = self.written(messages, variables)
+        self.turns = turns
         if wanted is None:
             return text, [(0, len(text))] if text else []
         at = [0, *accumulate(map(len, self._out))]
@@ -364,7 +369,6 @@ class Template:
             return text, _merged(blocks)
         if not wanted:
             return text, []
-        turns = self._turns(messages, at)
         if self.generation.found:
             if any(i not in turns for i in wanted):
                 raise Refused("no-turns", f"the template {self.name} does not tell where a message's text is")
@@ -409,11 +413,35 @@ class _Dialogue:
         return start, end
 
     def _refuse(self, i: int, what: str) -> Refused:
+        later = any(m.get("role") == "assistant" for m in self.messages[i + 1 :])
+        advice = "or --train last" if later and not self.template.last_only else "such as those of the package trl"
         return Refused(
             "not-a-prefix",
             f"message {i + 1} of {len(self.messages)}: the template {self.template.name} {what}, so it is not certain "
-            "what the assistant wrote; use a template with {% generation %}, or --train last",
+            f"what the assistant wrote; use a template with {{% generation %}}, {advice}",
         )
+
+    def _prefix(self, messages: list[Message], prompt: bool = False) -> str | None:
+        """A rendering of these alone; None where the template fails, as it may with no or few messages."""
+        try:
+            return self.template.render(messages, self.variables, prompt)
+        except Refused as e:
+            if e.reason == "template-limit":
+                raise
+            return None
+
+    def _user(self) -> Message:
+        """A message before the assistant's, for templates that want one."""
+        return next((m for m in self.messages if m.get("role") == "user"), {"role": "user", "content": "a"})
+
+    def _begun(self, i: int) -> int | None:
+        """Where turn i begins after the generation prompt, as this is after another message; None if that is not sure.
+        For a dialogue that begins with the assistant: many templates fail without a message, or write another one."""
+        turn, before, asked = self.turns.get(i), self._prefix([self._user()]), self._prefix([self._user()], True)
+        if turn is None or not before or not asked or len(asked) <= len(before) or not asked.startswith(before):
+            return None
+        at, n = self.text.find(asked[len(before) :], turn.begin, turn.end), len(asked) - len(before)
+        return at + n if at >= 0 and (i > 0 and at == turn.begin or before.startswith(self.text[:at])) else None
 
     def _start(self, i: int) -> int:
         proven = self._proven(i)
@@ -422,9 +450,14 @@ class _Dialogue:
             prompt = self.template.prompts.get(key)
             if prompt is not None and self.text.startswith(prompt, turn.end):
                 return turn.end + len(prompt)
-        prefix = self.template.render(self.messages[:i], self.variables, prompt=True)
-        if not self.text.startswith(prefix):
-            raise self._refuse(i, "writes something else where it asks for this message")
+        prefix = self._prefix(self.messages[:i], prompt=True)
+        if prefix is None or not self.text.startswith(prefix):
+            begin = self._begun(i) if prefix is None or i == 0 else None
+            if begin is None:
+                what = "writes something else where it asks for this message"
+                what = what if prefix is not None else "fails for the messages before it alone"
+                raise self._refuse(i, what)
+            return begin
         if proven and len(prefix) >= proven[0].end:
             self.template.prompts[proven[1]] = prefix[proven[0].end :]
         return len(prefix)
@@ -435,11 +468,15 @@ class _Dialogue:
         turn = self.turns.get(i)
         if self._proven(i + 1) and turn:  # the prefix is text[: turn.end] and the trailer
             return turn.end + len(self.trailer) if self.text.startswith(self.trailer, turn.end) else turn.end
-        prefix = self.template.render(self.messages[: i + 1], self.variables)
-        if self.text.startswith(prefix):
+        prefix = self._prefix(self.messages[: i + 1])
+        if prefix is not None and self.text.startswith(prefix):
             return len(prefix)
         own = self.text[start : turn.end] if turn else ""
-        if not own or not prefix.startswith(self.text[:start]) or not prefix[start:].endswith(own):
+        if prefix is None:
+            alone = self._prefix([self._user(), self.messages[i]])
+            if not own or alone is None or not alone.endswith(own):
+                raise self._refuse(i, "fails for the messages up to it alone")
+        elif not own or not prefix.startswith(self.text[:start]) or not prefix[start:].endswith(own):
             raise self._refuse(i, "ends it in another way when others follow")
         return start + len(own)
 

@@ -203,8 +203,13 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     add("--template", metavar="FILE|NAME", help="this template instead, or the tokenizer's template of this name")
     add("--train", choices=["all", "assistant", "last"], default="assistant", metavar="all|assistant|last",
         help="train on everything, on the assistant's messages (default), or on the last of these")  # fmt: skip
+    add("--content", choices=["auto", "string", "parts"], default="auto", metavar="auto|string|parts",
+        help="give the template contents in the form that it takes (default), or as strings, or as lists")  # fmt: skip
+    add("--role", action="append", default=[], metavar="FROM=TO",
+        help="give messages of a role another, as developer=system")  # fmt: skip
     add("--field", metavar="NAME", help="the field with the messages; default: messages, or conversations")
     add("--keep", metavar="NAMES", default="", help="fields of the record to write too, with commas between")
+    add("--prompt-hash", metavar="NAME", help="write a hash of all before the last answer to this field")
     add("--set", action="append", default=[], metavar="NAME=VALUE",
         help="a variable of the template, as JSON or a plain string")  # fmt: skip
     add("--date", metavar="YYYY-MM-DD", help="the day that the template is told; default: today")
@@ -225,8 +230,14 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     args.keep = [name for name in args.keep.split(",") if name]
     if args.jobs < 0:
         p.error("-j wants a number of processes, or 0")
-    if {"needs", "text", "spans"} & set(args.keep):
-        p.error("--keep cannot have needs, text or spans, which are written anyway")
+    if {"text", "spans", "from", "needs"} & {*args.keep, args.prompt_hash}:
+        p.error("--keep and --prompt-hash cannot have text, spans, from or needs, which are written anyway")
+    if args.prompt_hash in args.keep:
+        p.error(f"--keep and --prompt-hash both have {args.prompt_hash}; choose another name for the hash")
+    roles = [pair.partition("=") for pair in args.role]
+    if not all(all(role) for role in roles):
+        p.error(f"--role wants FROM=TO, not {args.role[[all(role) for role in roles].index(False)]}")
+    args.role = {role[0]: role[2] for role in roles}
     if args.date is not None:
         try:
             args.date = datetime.strptime(args.date, "%Y-%m-%d")
@@ -311,6 +322,9 @@ def run(args: argparse.Namespace) -> None:
             if r.error:
                 raise SluiceError(r.error)
         if not total.n_out:
+            for output in outputs[1:]:  # why none was written
+                output.close()
+                outputs.remove(output)
             raise SluiceError(f"no dialogue was written; {total.words()}")
         for output in outputs:
             output.close()
@@ -319,6 +333,8 @@ def run(args: argparse.Namespace) -> None:
             output.abort()
         raise
     if not args.quiet:
+        for note in total.said(args.train):
+            print(f"sluice-chat: {note}", file=sys.stderr)
         print(f"sluice-chat: {total.words()}; {time.monotonic() - began:.1f} s", file=sys.stderr)
 
 

@@ -8,6 +8,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,6 +86,7 @@ def test_records() -> None:
         "spans": [[23, 29], [50, 54]],
         "id": 1,
         "x": {"y": None},
+        "from": "standard input:1",
     }, first  # fmt: skip
     want = [["é b</>", "d</>"], ["b</>"], ["e</>", "c</>"], ["b</>"], ["d</>"], ["d</>"], ["b</>"]]
     assert trained(out) == want
@@ -94,8 +96,10 @@ def test_records() -> None:
     assert "8 dialogues in; 7 dialogues, " in err and "dropped: nothing-to-train-on 1 dialogue; " in err, err
     out, err = chat("-q", "-t", t, "--train=last", stdin=records)
     assert trained(out) == [w[-1:] for w in want] and not err
-    out, _ = chat("-q", "-t", t, "--train=all", stdin=records)
-    assert len(out.splitlines()) == 8 and all(
+    _, err = chat("-q", "-t", t, "--train=all", stdin=records, status=1)
+    assert "input:6: message 2 of 4" in err and "--train all" in err, err
+    out, _ = chat("-q", "-t", t, "--train=all", "--on-error=skip", stdin=records)
+    assert len(out.splitlines()) == 7 and all(
         x == [json.loads(o)["text"]] for x, o in zip(trained(out), out.splitlines())
     )
     out, _ = chat("-q", "-t", template(MARKED, "marked.jinja"), stdin=records)
@@ -161,7 +165,11 @@ def many(n: int = 15000) -> bytes:
 def test_processes_and_files() -> None:
     """The same bytes for any -j, compressed or not, in members, from files and a pipe; lines keep their order."""
     t, data = template(), many()
-    want, _ = chat("-q", "-j1", "-t", t, "--keep=id", stdin=data)
+    def chat_of(*arguments: str, stdin: bytes = b"") -> bytes:  # without "from", which has the file's name
+        out = chat(*arguments, stdin=stdin)[0]
+        return re.sub(rb', "from": "[^"]*"', b"", out)
+
+    want = chat_of("-q", "-j1", "-t", t, "--keep=id", stdin=data)
     assert [json.loads(x)["id"] for x in want.splitlines()] == list(range(15000))
     half = data.index(b"\n", len(data) // 2) + 1
     packed = {
@@ -179,16 +187,52 @@ def test_processes_and_files() -> None:
         pass
     for name, content in packed.items():
         Path(path(name)).write_bytes(content)
-        assert chat("-q", "-j3", "-t", t, "--keep=id", path(name))[0] == want, name
+        assert chat_of("-q", "-j3", "-t", t, "--keep=id", path(name)) == want, name
         if name != "plain":
             Path(path(name)).write_bytes(content[:-9])
             out, err = chat("-t", t, "-o", path("cut"), path(name), status=1)
             assert name in err and not os.path.exists(path("cut")), err
     Path(path("one")).write_bytes(data[: half - 1])
     Path(path("two")).write_bytes(data[half:])
-    assert chat("-q", "-t", t, "--keep=id", path("one"), path("two"))[0] == want
+    assert chat_of("-q", "-t", t, "--keep=id", path("one"), path("two")) == want
     chat("-q", "-t", t, "--keep=id", "-o", path("out"), "-", stdin=packed["gz"])
-    assert Path(path("out")).read_bytes() == want
+    assert re.sub(rb', "from": "[^"]*"', b"", Path(path("out")).read_bytes()) == want
+
+
+def test_given() -> None:
+    """Switches of training, dialogues that begin with the assistant, arguments, lists, lost contents, and rejects."""
+    t = template()
+    dialogue = [user("a"), assistant("b", weight=False), user("c"), assistant("d", train=True)]
+    assert trained(chat("-t", t, stdin=lines({"messages": dialogue}))[0]) == [["d</>"]]
+    for wrong in ({"weight": 0.25}, {"weight": "0"}, {"train": 1}, {"weight": 1, "training": False}):
+        _, err = chat("-t", t, stdin=lines({"messages": [user("a"), assistant("b", **wrong)]}), status=1)
+        assert "message 2 of 2" in err and list(wrong)[-1] in err, err
+    part = {"type": "text", "text": "b", "weight": 0}
+    _, err = chat("-t", t, stdin=lines({"messages": [user("a"), assistant([part])]}), status=1)
+    assert "weight is in a part" in err, err
+    image = lines({"messages": [user([{"type": "image"}]), assistant("b")]})
+    _, err = chat("-t", t, "--rejects", path("all"), stdin=image, status=1)
+    assert "no dialogue was written" in err and json.loads(Path(path("all")).read_bytes())["reason"] == "not-text", err
+    first = template("{% if messages[0].role == 'system' %}!{% endif %}" + TEMPLATE, "first.jinja")
+    welcome = lines({"messages": [assistant("Welcome!"), user("q"), assistant("b")]})
+    assert trained(chat("-t", first, stdin=welcome)[0]) == [["Welcome!</>", "b</>"]]
+    two = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    out, err = chat("-t", t, "--prompt-hash=hash", stdin=lines({"messages": [user(two), assistant("c")]}))
+    row = json.loads(out)
+    assert row["text"] == "<user>ab</><assistant>c</>" and len(row["hash"]) == 32 and "is joined" in err, (row, err)
+    loses = TEMPLATE.replace("{{ m.content }}", "{{ m.content if m.role != 'developer' }}")
+    lost = lines({"messages": [{"role": "developer", "content": "d"}, user("a"), assistant("b")]})
+    _, err = chat("-t", template(loses, "loses.jinja"), stdin=lost, status=1)
+    assert "message 1 of 3 (developer)" in err and "--role developer=system" in err, err
+    out, _ = chat("-t", path("loses.jinja"), "--role=developer=system", stdin=lost)
+    assert json.loads(out)["text"].startswith("<system>d</>")
+    items = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}"
+    items += "{% for k, v in c.function.arguments|items %}{{ k }}={{ v }};{% endfor %}{% endfor %}</>{% endfor %}"
+    items += "{% if add_generation_prompt %}<assistant>{% endif %}"
+    call = {"type": "function", "function": {"name": "f", "arguments": '{"city": "Delft"}'}}
+    record = lines({"messages": [user("a"), assistant(None, tool_calls=[call]), assistant("b")]})
+    out, err = chat("-t", template(items, "items.jinja"), stdin=record)
+    assert "<assistant>fcity=Delft;</>" in json.loads(out)["text"] and "parsed" in err, (out, err)
 
 
 def test_errors() -> None:
@@ -239,7 +283,8 @@ def test_errors() -> None:
         assert "no dialogue was written" in err
     _, err = chat("-t", template("{% for m in messages[::-1] %}{{ m.content }}.{% endfor %}", "odd.jinja"),
                   stdin=lines({"messages": [user("a"), assistant("b"), user("c")]}), status=1)  # fmt: skip
-    assert all(w in err for w in ("odd.jinja", "message 2 of 3", "{% generation %}", "--train last")), err
+    assert all(w in err for w in ("odd.jinja", "message 2 of 3", "{% generation %}", "package trl")), err
+    assert "--train last" not in err, err
     for wrong, word in (("{% for %}", "line 1"), ("{% include 'x' %}", "odd.jinja")):
         _, err = chat("-t", template(wrong, "odd.jinja"), stdin=lines(good), status=1)
         assert word in err and "Traceback" not in err, err

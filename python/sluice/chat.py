@@ -14,6 +14,7 @@ import json
 import lzma
 import os
 import signal
+import stat
 import sys
 import time
 import zlib
@@ -101,7 +102,51 @@ def decompressed(f: IO[bytes], source: str) -> Iterator[bytes]:
         raise SluiceError(f"{source}: is compressed, and ends early")
 
 
-def blocks(paths: list[str]) -> Iterator[Block]:
+class Progress:
+    """Shows on standard error which share of the input's bytes is read, and the time that is left."""
+
+    def __init__(self, paths: list[str], when: str) -> None:
+        self.shown = when == "always" or when == "auto" and sys.stderr.isatty()
+        self.file: IO[bytes] | None = None  # that is read
+        self.before, self.began = 0, time.monotonic()  # bytes of the files before
+        self.next, self.drawn = self.began, False
+        try:
+            files = [os.fstat(0) if path == "-" else os.stat(path) for path in paths]
+            self.all = sum(f.st_size for f in files) if all(stat.S_ISREG(f.st_mode) for f in files) else 0
+        except OSError:
+            self.all = 0  # reading it says what is wrong
+
+    def opened(self, file: IO[bytes] | None) -> None:
+        """Another file is read; None: none any more."""
+        if self.shown and self.file is not None:
+            self.before += self._at()
+        self.file = file
+
+    def _at(self) -> int:
+        with suppress(OSError, ValueError):
+            return self.file.tell() if self.file else 0
+        return 0
+
+    def draw(self, n: int) -> None:
+        """n: dialogues that are read."""
+        now = time.monotonic()
+        if not self.shown or now < self.next:
+            return
+        done, t, share = self.before + self._at(), now - self.began, ""
+        if 0 < done <= self.all:
+            left = int(t * (self.all - done) / done + 0.5)
+            hours = f"{left // 3600}:{left // 60 % 60:02}" if left >= 3600 else f"{left // 60}"
+            share = f"{100 * done / self.all:.0f} %, " + (f"{hours}:{left % 60:02} left, " if t >= 2 else "")
+        print(f"\rsluice-chat: {share}{n} dialogues, {t:.0f} s\33[K", end="", file=sys.stderr, flush=True)
+        self.next, self.drawn = now + 0.2, True
+
+    def erase(self) -> None:
+        if self.drawn:
+            print("\r\33[K" if sys.stderr.isatty() else "\n", end="", file=sys.stderr, flush=True)
+        self.drawn = False
+
+
+def blocks(paths: list[str], progress: Progress) -> Iterator[Block]:
     from ._dialogue import Block
 
     for path in paths:
@@ -110,6 +155,7 @@ def blocks(paths: list[str]) -> Iterator[Block]:
         n_begun, cut, line, byte = 0, False, 0, 0
         try:
             with sys.stdin.buffer if path == "-" else open(path, "rb") as f:
+                progress.opened(f)
                 for data in decompressed(f, source):
                     end = data.find(b"\n") + 1 if cut else data.rfind(b"\n") + 1
                     if cut:  # its beginning was given to a worker
@@ -128,6 +174,7 @@ def blocks(paths: list[str]) -> Iterator[Block]:
                         start, begun = b"".join(begun[:1]), []
                         yield Block(source, line, byte, start, True)
                         n_begun, byte, cut = 0, byte + n_begun, True
+                progress.opened(None)
         except OSError as e:
             raise SluiceError(f"{source}: cannot be read: {e.strerror}") from e
         lines, begun = b"".join(begun), []
@@ -218,6 +265,8 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     add("--rejects", metavar="FILE", help="write bad records there, as JSON lines; implies --on-error skip")
     add("-o", "--output", metavar="FILE", help="write there instead of standard output")
     add("-j", "--jobs", type=int, default=0, metavar="N", help="processes; 0, the default: one a processor")
+    add("--progress", choices=["auto", "always", "never"], default="auto", metavar="auto|always|never",
+        help="show progress on standard error: auto, the default, only on a terminal")  # fmt: skip
     add("-q", "--quiet", action="store_true", help="no warnings, and no line with the counts")
     add("-V", "--version", action="version", version=f"sluice-chat {__version__}", help="print the version")
     add("-h", "--help", action="help", help="print this")
@@ -311,14 +360,16 @@ def run(args: argparse.Namespace) -> None:
             if out == path or (os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path)):
                 raise SluiceError(f"{out}: is an output, and the run reads or writes it too; choose another name")
     total, outputs = Result(), [Output(args.output)]
+    progress = Progress(args.files or ["-"], "never" if args.quiet and args.progress == "auto" else args.progress)
     try:
         if args.rejects:
             outputs.append(Output(args.rejects))
-        for r in results(job, blocks(args.files or ["-"]), args.jobs or len(os.sched_getaffinity(0))):
+        for r in results(job, blocks(args.files or ["-"], progress), args.jobs or len(os.sched_getaffinity(0))):
             outputs[0].write(r.text)
             if args.rejects:
                 outputs[1].write(r.rejects)
             total.add(r)
+            progress.draw(total.n_in)
             if r.error:
                 raise SluiceError(r.error)
         if not total.n_out:
@@ -329,9 +380,11 @@ def run(args: argparse.Namespace) -> None:
         for output in outputs:
             output.close()
     except BaseException:
+        progress.erase()
         for output in outputs:
             output.abort()
         raise
+    progress.erase()
     if not args.quiet:
         for note in total.said(args.train):
             print(f"sluice-chat: {note}", file=sys.stderr)

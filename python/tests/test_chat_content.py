@@ -103,8 +103,8 @@ def outcome(ours: Any, content: Any, t: Any, messages: list[dict[str, Any]]) -> 
     return "same", notes
 
 
-FEW = """DeepSeek-V3.1 Kimi-K2-Instruct Nemo Qwen3.5-4B gemma3.jinja gptoss llama3_1 llava_next.jinja phi3.jinja
-qwen2_5_training qwen2_5_vl.jinja qwen3_training smolvlm.jinja""".split()
+FEW = ["DeepSeek-V3.1", "Kimi-K2-Instruct", "Nemo", "Qwen3.5-4B", "gemma3.jinja", "gptoss", "llama3_1"]
+FEW += ["llava_next.jinja", "phi3.jinja", "qwen2_5_training", "qwen2_5_vl.jinja", "qwen3_training", "smolvlm.jinja"]
 REASONS = ("same", "not-text", "content-lost", "template-error", "not-a-prefix", "no-turns")
 
 

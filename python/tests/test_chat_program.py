@@ -199,6 +199,15 @@ def test_processes_and_files() -> None:
     assert re.sub(rb', "from": "[^"]*"', b"", Path(path("out")).read_bytes()) == want
 
 
+def test_progress() -> None:
+    """The share of the files' bytes, if they are files; nothing without a terminal."""
+    Path(path("in.progress")).write_bytes(many(3000))
+    given = ("-t", template(), path("in.progress"), "-j1")
+    _, err = chat("--progress=always", *given)
+    assert re.search(r"\rsluice-chat: \d+ %, 3000 dialogues, \d+ s", err), err
+    assert "\r" not in chat(*given)[1] and "%," not in chat("--progress=always", "-t", template(), stdin=many(9))[1]
+
+
 def test_given() -> None:
     """Switches of training, dialogues that begin with the assistant, arguments, lists, lost contents, and rejects."""
     t = template()

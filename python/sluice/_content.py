@@ -215,7 +215,10 @@ class Content:
 
     def given(self, messages: list[Message], notes: Counter[str]) -> list[Message]:
         """The messages as the template takes them."""
-        return [self._message(m, f"message {i + 1} of {len(messages)}", notes) for i, m in enumerate(messages)]
+        plain = self.form == "auto" and not self.string  # strings go as they are
+        return [m if plain and type(m.get("content")) is str and type(m.get("role")) is str and not m.get("tool_calls")
+                else self._message(m, f"message {i + 1} of {len(messages)}", notes)
+                for i, m in enumerate(messages)]  # fmt: skip
 
     def _message(self, m: Message, where: str, notes: Counter[str]) -> Message:
         role, content = m.get("role"), m.get("content")

@@ -232,7 +232,8 @@ def variables(record: dict[str, Any]) -> dict[str, Any]:
 
 def wanted(messages: list[Message], first: int, train: str) -> list[int] | None:
     """The assistant's messages that are trained on; None: the whole text."""
-    said = [is_trained(m, f"message {i + 1} of {len(messages)}") for i, m in enumerate(messages)]
+    said = [m.keys().isdisjoint(SWITCHES) or is_trained(m, f"message {i + 1} of {len(messages)}")
+            for i, m in enumerate(messages)]  # fmt: skip
     if train == "all":
         if not all(said):
             where = f"message {said.index(False) + 1} of {len(messages)}"

@@ -42,7 +42,7 @@ class WrongNumber(IndexError):
 
 
 def local(path: str) -> str:
-    """The path; SluiceError if it is an address, such as s3://bucket/set, which open() would take for a folder "s3:"."""
+    """The path; SluiceError if it is an address, such as s3://bucket/set, which open() takes for a folder "s3:"."""
     if re.match(r"[A-Za-z][A-Za-z0-9.+-]+://", path):
         raise SluiceError(f"{path}: is an address, and only local files are read and written; copy it, or use a pipe")
     return path

@@ -283,6 +283,9 @@ class Content:
             turn = turns.get(i)
             begin, end = (turn.begin, turn.end) if turn and turn.end > turn.begin else (last, len(text))
             content = m.get("content")
+            is_data = isinstance(content, list) and turn and _KEY.search(text, turn.begin, turn.end)
+            if is_data and not m.get("tool_calls") and not any(_KEY.search(c) for c in _texts(m)):
+                raise self._lost(i, len(messages), m, "its list of parts is written as data: its plain text")
             for c in (content,) if isinstance(content, str) else _texts(m):
                 c = c.strip()
                 if not c:

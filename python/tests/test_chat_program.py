@@ -229,6 +229,8 @@ def test_given() -> None:
     out, err = chat("-t", t, "--prompt-hash=hash", stdin=lines({"messages": [user(two), assistant("c")]}))
     row = json.loads(out)
     assert row["text"] == "<user>ab</><assistant>c</>" and len(row["hash"]) == 32 and "is joined" in err, (row, err)
+    _, err = chat("-t", t, "--content=parts", stdin=lines({"messages": [user(two), assistant("c")]}), status=1)
+    assert "written as data" in err, err
     loses = TEMPLATE.replace("{{ m.content }}", "{{ m.content if m.role != 'developer' }}")
     lost = lines({"messages": [{"role": "developer", "content": "d"}, user("a"), assistant("b")]})
     _, err = chat("-t", template(loses, "loses.jinja"), stdin=lost, status=1)

@@ -5,8 +5,9 @@
  * of `response` records whose HTTP content is text/plain, neither encoded nor chunked,
  * and valid UTF-8. All others are rows without bytes, left out for their reason.
  *
- * The header's fields are columns, beside the text under its own name: id, url, date, type, language (a list),
- * language_first and truncated. Without another name the id is WARC-Record-ID.
+ * The header's fields are columns, beside the text under its own name: id, url, date,
+ * type, language (a list), language_first and truncated. Without another name the id is
+ * WARC-Record-ID.
  */
 #include "input_private.h"
 

@@ -90,7 +90,7 @@ struct slu_ingest_run {
     struct slu_input *input;
     struct slu_ingest_worker *worker;
     unsigned n_worker;
-    bool filters, field_filters;     /* cfg->filter has one; one that needs fields */
+    bool filters, field_filters; /* cfg->filter has one; one that needs fields */
     /* Fields of filter.where, then url_field: n_any; then `needs`, if it is read. */
     const char *any[SLU_RECORD_ANY];
     size_t n_any, n_read;

@@ -12,8 +12,9 @@
  * source and, if possible, the place.
  *
  * A source that is empty, of a kind that is no text (kinds.h), ends early or is damaged
- * (SLU_E_TRUNCATED, SLU_E_FORMAT) ends the run. If cfg->broken is set, it ends only itself: its whole records come as usual,
- * then the bytes read of the next record, marked as broken, then the next source.
+ * (SLU_E_TRUNCATED, SLU_E_FORMAT) ends the run. If cfg->broken is set, it ends only
+ * itself: its whole records come as usual, then the bytes read of the next record,
+ * marked as broken, then the next source.
  */
 #ifndef SLU_INPUT_H
 #define SLU_INPUT_H
@@ -175,11 +176,12 @@ SLU_MUST_USE int slu_row_put_any(struct slu_buf *b, const struct slu_value *v,
                                  struct slu_err *err);
 const uint8_t *slu_row_get_any(const uint8_t *p, struct slu_value *v);
 
-/* Returns the format "jsonl", "text", "tar", "zip", "wds", "warc" or "parquet"; NULL if unknown. */
+/* Returns the format "jsonl", "text", "tar", "zip", "wds", "warc" or "parquet"; NULL if
+ * unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
 /* Returns a rank for struct slu_sources_cfg: 3 for names of data sets (jsonl, ndjson,
- * parquet, pq, warc, wet, txt, text, tar, zip, compressed or not), 2 for json, which settings have
- * too, 0 for names of kinds that are no text (kinds.h), 1 for all others. */
+ * parquet, pq, warc, wet, txt, text, tar, zip, compressed or not), 2 for json, which
+ * settings have too, 0 for names of kinds that are no text (kinds.h), 1 for all others. */
 unsigned slu_input_rank(const char *name);
 /* Whether files of that name are archives, whose members are read. */
 bool slu_input_is_archive(const char *name);

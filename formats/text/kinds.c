@@ -229,7 +229,7 @@ const struct slu_kind *slu_kind_named(const char *name)
 
     if (!dot)
         return NULL;
-    for (; dot[n] && n < sizeof suffix - 1; n++)
+    for (; n < sizeof suffix - 1 && dot[n]; n++)
         suffix[n] = dot[n] >= 'A' && dot[n] <= 'Z' ? (char)(dot[n] + 32) : dot[n];
     suffix[n] = 0;
     for (size_t i = 0; i < N_ROW && !dot[n]; i++)

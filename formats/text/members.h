@@ -62,8 +62,8 @@ bool slu_members_take(struct slu_members *m, struct slu_members_state *s,
 /* As slu_members_take, for members of samples, which no rank leaves out. */
 bool slu_members_take_sample(struct slu_members *m, struct slu_members_state *s,
                              const char *archive, const struct slu_arc_member *member);
-/* Notes the member that was taken last, and is going to be read: with records, or as one text. SLU_E_FORMAT
- * if its rank comes too late; messages do not name the archive. */
+/* Notes the member that was taken last, and is going to be read: with records, or as one
+ * text. SLU_E_FORMAT if its rank comes too late; messages do not name the archive. */
 SLU_MUST_USE int slu_members_note(struct slu_members *m, struct slu_members_state *s,
                                   const char *path, bool records, struct slu_err *err);
 

@@ -2,13 +2,13 @@
  *
  * With jit, an expression is compiled to machine code where PCRE2 can do so; a match may
  * take 10^7 of PCRE2's counts, and 64 for each byte of the text behind it, at a place,
- * which is about a tenth of a second. Without, PCRE2's interpreter matches, and a search has a limit of steps: 10^6,
- * and 16 for each byte of the text. A step is an item of the pattern that is tried at a
- * place of the text, and each byte that an item passes, in a look-ahead too. The limit
- * is one for the whole search, whatever the number of places at which a match may
- * begin. Only the interpreter gives up at the same texts on all machines: a JIT counts
- * other steps. A repeat that counts above 1,000 would pass bytes uncounted: it is
- * refused.
+ * which is about a tenth of a second. Without, PCRE2's interpreter matches, and a search
+ * has a limit of steps: 10^6, and 16 for each byte of the text. A step is an item of the
+ * pattern that is tried at a place of the text, and each byte that an item passes, in a
+ * look-ahead too. The limit is one for the whole search, whatever the number of places
+ * at which a match may begin. Only the interpreter gives up at the same texts on all
+ * machines: a JIT counts other steps. A repeat that counts above 1,000 would pass bytes
+ * uncounted: it is refused.
  *
  * Thread safety: a compiled expression does not change; one thread at a time on a run.
  */

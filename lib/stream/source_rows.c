@@ -119,7 +119,7 @@ int slu_source_rows_put_json(const struct slu_source_rows *r, struct slu_buf *ou
         if (!rc)
             rc = slu_buf_printf(out, err,
                                 ", \"bytes\": %llu, \"documents\": %llu, \"tokens\": "
-                                "%llu, \"checksum\": \"%s\"}",
+                                "%llu, \"stream_checksum\": \"%s\"}",
                                 (unsigned long long)row->bytes,
                                 (unsigned long long)row->documents,
                                 (unsigned long long)row->tokens, hex);
@@ -155,7 +155,7 @@ int slu_source_rows_get_json(struct slu_source_rows *r, struct slu_json_value v,
     for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it);) {
         struct slu_source_row in = {0}, *row;
         const char *name = slu_json_get_string(it.value, "name", ""),
-                   *sum = slu_json_get_string(it.value, "checksum", "");
+                   *sum = slu_json_get_string(it.value, "stream_checksum", "");
         if (!get(it.value, "source", &in.number) ||
             !get(it.value, "bytes", &in.bytes) ||
             !get(it.value, "documents", &in.documents) ||
@@ -163,7 +163,7 @@ int slu_source_rows_get_json(struct slu_source_rows *r, struct slu_json_value v,
             !hex(sum, &in.checksum.hi) || !hex(sum + 16, &in.checksum.lo))
             return slu_fail(err, SLU_E_FORMAT,
                             "a source of a step has no number, size, counts or "
-                            "checksum");
+                            "stream_checksum");
         rc = find(r, in.number, name, &row, err);
         if (rc || !row)
             continue;

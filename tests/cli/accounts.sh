@@ -47,13 +47,13 @@ inspect --json two.tks >j
 same "sizes of sources, as stored" "[$(stat -c %s c.jsonl), $(stat -c %s d.jsonl.gz)]" "$(json j '[s["bytes"] for s in d["provenance"][0]["sources"]]')"
 one() { tokenize -q -t bytes "$1" | inspect --json >k && json k '[d["documents"], d["tokens"], d["checksum"]]'; }
 same "their counts and checksums are those of the file alone" "[$(one c.jsonl), $(one d.jsonl)]" \
-    "$(json j '[[s["documents"], s["tokens"], s["checksum"]] for s in d["provenance"][0]["sources"]]')"
+    "$(json j '[[s["documents"], s["tokens"], s["stream_checksum"]] for s in d["provenance"][0]["sources"]]')"
 to_set s0 <two.tks
 check "the card has them" "$PYTHON" - <<'PY'
 import json
 card = open("s0/README.md").read()
 for s in json.load(open("s0/report.json"))["provenance"][0]["sources"]:
-    assert "| {name} | {bytes:,} | {documents:,} | {tokens:,} | `{checksum}` |\n".format(**s) in card, (s, card)
+    assert "| {name} | {bytes:,} | {documents:,} | {tokens:,} | `{stream_checksum}` |\n".format(**s) in card, (s, card)
 PY
 check "the independent reader agrees with them" tokstream --check two.tks
 

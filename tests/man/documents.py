@@ -38,7 +38,7 @@ words = {"libpcre2-8": "pcre2", "libxxhash": "xxhash"}
 names = [words.get(p, p) for p in packages]
 for name in names:
     result(any(name in u for u in used), "DESIGN, Libraries: has %s" % name, used)
-known = names + ["arrow", "cuda", "fasttext", "none: tables of our own"]
+known = names + ["arrow", "cuda", "fasttext", "none: tables of our own", "none: a reader of our own"]
 for u in used:
     result(any(n in u for n in known), "DESIGN, Libraries: the build uses %s" % u.strip(), "PKGS: %s" % packages)
 

@@ -60,7 +60,7 @@ def model(counts, c):
     steps, epoch = [], 0
 
     def before(i, e):  # runs of the epochs before e
-        return sum(counts[lengths[i]]) * e // per_step[i] if version == 2 and odds[i] else e * runs[i]
+        return sum(counts[lengths[i]]) * e // per_step[i] if version == 2 and runs[i] else e * runs[i]
 
     while len(steps) < limit and (epoch < c["epochs"] if c["epochs"] else c["tokens"] or epoch < 1):
         for cycle in range(c["cycles"]):

@@ -261,7 +261,7 @@ class Reader(Frames):
                 took = steps[0].get("sources", ()) if steps and len(steps) == 1 else ()
                 if took and len(took) < 1000 and (
                         sum(r["tokens"] for r in took) != t.n_tok or sum(r["documents"] for r in took) != t.n_doc or
-                        self.hashes and sum(int(r["checksum"], 16) for r in took) & MASK128 != t.checksum):
+                        self.hashes and sum(int(r["stream_checksum"], 16) for r in took) & MASK128 != t.checksum):
                     self._fail("the sources of acct are not what the stream has")
                 state = "ended"
             elif typ == "INDX":

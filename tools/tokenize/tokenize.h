@@ -52,7 +52,7 @@ struct tokenize_opts {
     /* The sources found for the manifest are also those that are read: a list from a
      * pipe, or a folder, could differ the second time. */
     bool found;
-    uint64_t leak_id; /* of slu_tokenizer_leak */
+    uint64_t leak_id;           /* of slu_tokenizer_leak */
     struct slu_needs_cfg needs; /* set by tokenize_follow_needs */
     struct slu_sources sources;
     struct slu_members members; /* of archives */

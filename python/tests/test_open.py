@@ -253,7 +253,9 @@ def test_wrong_places() -> None:
     for wrong, what in (("folder", "report.json"), ("nothing", "stream"), ("pipe", "neither a folder nor a file")):
         with refused(path(wrong) + ": is ", what, "name the folder of a set"):
             sluice.open(path(wrong))
-    with refused("s3://bucket/set: there is no such file or folder on this machine", "name the folder"):
+    with refused(path("missing") + ": there is no such file or folder on this machine", "name the folder"):
+        sluice.open(path("missing"))
+    with refused("s3://bucket/set: is an address", "use a pipe"):
         sluice.open("s3://bucket/set")
     with refused(repr(where), "sluice.open"):
         sluice.Loader(where, batch_tokens=1024)

@@ -44,7 +44,7 @@ def prepare(folder: str) -> None:
     line = (
         '"$PYTHON" -m sluice.chat -q -t chat.jinja --keep id chats.jsonl |'
         " tokenize -q -t bytes --no-eos --id-field id --spans-field spans | dedup -q |"
-        " pack -q --length $LONGEST | shuffle -q --format olmo -o shards"
+        " pack -q --length $LONGEST --long drop | shuffle -q --format olmo -o shards"
     )
     env = {**os.environ, "PYTHON": sys.executable, "LONGEST": str(LONGEST)}
     env["PYTHONPATH"] = os.pathsep.join(sys.path)

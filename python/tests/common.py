@@ -109,7 +109,7 @@ def masked(labels: bool) -> str:
     """A packed stream with masks, and with padding."""
     cut = run("decompose", "-q", "--min=16", "--max=256", *["--label-token"] * labels, stdin=masked_documents())
     where = path(f"masked-{labels}.tks")
-    run("pack", "-q", "-o", where, stdin=cut)
+    run("pack", "-q", "--long=error", "-o", where, stdin=cut)
     return where
 
 

@@ -160,7 +160,7 @@ late(["pack", "--length", "512", "c.tks", "e.tks"], True)  # e's sources have ot
 late(["pack", "--length", "512", "e.tks"], True)
 late(["pack", "--length", "512", "--order", "related", "c.tks"], True)
 late(["pack", "--length", "512", "--method", "concat", "c.tks"], True)
-late(["pack", "--length", "512", "m.tks"], None)  # with masks
+late(["pack", "--length", "512", "--long", "split", "m.tks"], None)  # with masks
 late(["pack", "--length", "512", "-M", "40M", "-T", "3", "long.tks"], False)  # beyond memory: no window either
 # auto decides before it reads where files say how many tokens will wait.
 late(["pack", "--length", "512", "c.tks"], True, "auto")

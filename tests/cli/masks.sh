@@ -147,8 +147,33 @@ same "and a line of the table" 2 "$(grep -c '^ *trained on  *7 ' out)"
 
 # Special tokens are shown, as they can be trained on; padding is not.
 printf '{"text": "x<r> a<l>", "spans": [[1, 4], [5, 9]]}\n' | tokenize -q -t s.json --no-eos --eos '<l>' --special parse --spans-field spans |
-    pack -q --length 16 | inspect --records --text >out
+    pack -q --length 16 --long error | inspect --records --text >out
 same "inspect --records --text has special tokens" '["x<r>a<l>", ["<r>a<l>"]]' "$(json out '[d["text"], d["trained"]]')"
+
+# Dialogues are not cut in silence.
+spans -o short.tks t.jsonl
+tokenize -q -t bytes --no-eos -o plain.tks t.jsonl
+status "pack: masks without --long" 2 pack --length 16 -o y.tks short.tks
+check "one line" one_line err
+check "names the ways" grep -q "^pack: .* bin's 16 tokens: --long drop .* --long split .* --long error" err
+status "so does its first stage" 2 pack --stage count --work none --length 16 --part 0/1 short.tks
+check "which leaves nothing" test ! -e none/count.0-of-1
+status "a stream with masks behind one without" 2 pack --length 16 -o y.tks plain.tks short.tks
+status "--method multi" 2 pack --method multi --buckets 8,32 -o y.tks short.tks
+check "its longest bin" grep -q "bin's 32 tokens" err
+status "without masks" 0 pack --length 16 -o y.tks plain.tks
+check "as ever" shell '! grep masks err'
+status "--plan shows what it cuts" 0 pack --plan --length 2 short.tks
+status "what is too long is dropped" 0 pack --length 5 --long drop --stats s.json -o y.tks short.tks
+same "and counted" '{"too-long": 2}' "$(json s.json '{k: v for k, v in d["documents"]["dropped"].items() if v}')"
+for program in "pack --length 4 --method concat" "decompose --min 2 --max 4"; do
+    status "$program" 0 $program -o y.tks short.tks
+    check "$program warns" grep -q "^${program%% *}: the stream has masks" err
+    status "$program -q" 0 $program -q -o y.tks short.tks
+    check "$program -q does not" test ! -s err
+    status "$program without masks" 0 $program -o y.tks plain.tks
+    check "$program without masks does not warn" shell '! grep masks err'
+done
 
 # Parts of which one has no masks: ids have four bytes with masks and without, and are not taken for one another.
 "$PYTHON" "$top/tests/cli/make_tokenizer.py" | sed 's/257/70000/g' >wide.json
@@ -159,7 +184,7 @@ wide 1/2 --spans-field spans -o with1.tks
 wide 0/2 -o without0.tks
 wide 1/2 -o without1.tks
 # A set of ids of four bytes: one that is 2^31 too large is no mark of its token.
-pack -q --length 4 -o wide.tks with0.tks with1.tks
+pack -q --length 4 --long error -o wide.tks with0.tks with1.tks
 shuffle -q --format olmo -o wide.set wide.tks
 shard=$(echo wide.set/D_2/*.npy)
 cp "$shard" good.npy
@@ -177,10 +202,10 @@ for first in with without; do
     for i in 0 1; do
         [ $i = 0 ] && stream=${first}0.tks || stream=${second}1.tks
         shuffle -q --stage scatter --work mixed-$first --part $i/2 --ranges 1 $stream
-        pack -q --stage count --work packed-$first --length 16 --part $i/2 $stream
+        pack -q --stage count --work packed-$first --length 16 --long error --part $i/2 $stream
     done
     status "shuffle: parts $first masks and $second" 1 shuffle -q --stage gather --work mixed-$first --part 0/1 -o y.tks
     check "are refused by name" grep -q "scatter.1-of-2: its stream has .* or has masks where they have none" err
-    status "pack: parts $first masks and $second" 1 pack -q --stage plan --work packed-$first --length 16
+    status "pack: parts $first masks and $second" 1 pack -q --stage plan --work packed-$first --length 16 --long error
     check "are refused by name too" grep -q "count.1-of-2: its stream has .* or has masks where they have none" err
 done

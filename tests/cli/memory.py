@@ -78,7 +78,7 @@ MODES = {
     "exact-masked": "dedup MASKED -o OUT",
     "near-masked": "dedup --near MASKED -o OUT",
     "decompose-masked": "decompose MASKED -o OUT",
-    "pack-masked": "pack --length 8192 MASKED -o OUT",
+    "pack-masked": "pack --length 8192 --long split MASKED -o OUT",
     "shuffle-masked": "shuffle MASKED -o OUT",
     "documents-ds": "shuffle --documents --shard-size 1G --format ds IN -o OUT",
     "documents-olmo": "shuffle --documents --shard-size 1G --format olmo MASKED -o OUT",

@@ -90,7 +90,7 @@ def jobs():
     yield ["pack", "--length", "512", "--max-segments", "3"] + four
     yield ["pack", "--length", "512", "-z"] + stream
     yield ["pack", "d.tks"]
-    yield ["pack", "--length", "512", "m.tks"]
+    yield ["pack", "--length", "512", "--long", "split", "m.tks"]
     yield ["pack", "--length", "512", "--order", "related"] + stream
     yield ["pack", "--length", "700", "-M", "32M"] + four + ["b.npy", "b.npy"]
     yield ["pack", "--plan", "--length", "512"] + stream

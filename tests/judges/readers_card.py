@@ -18,7 +18,7 @@ def sh(line, **more):
 def card(d, format, masks=False, documents=False):
     label = "--label-token" if format in WANTS_LABELS else ""
     name = format + "-masks" * masks + "-documents" * documents
-    steps = "shuffle -q --documents --order keep" if documents else "decompose --min 64 --max 256 %s | pack | shuffle -q" % label
+    steps = "shuffle -q --documents --order keep" if documents else "decompose --min 64 --max 256 %s | pack --long error | shuffle -q" % label
     made = sh("tokenize -t bytes %s c.jsonl | %s --format %s -o %s" % ("--spans-field spans" * masks, steps, format, name), cwd=d)
     if " cannot carry masks" in made.stderr or " cannot take whole documents" in made.stderr:
         return

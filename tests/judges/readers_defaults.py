@@ -38,7 +38,7 @@ def write(folder, kind, whole=False, masks=False, eos=True, bos="none", more=())
                      "c.jsonl").stdout
     if not whole:
         stream = program("decompose", "--min", "8", "--max", "64", *(["--label-token"] if kind in LABELS else []), stdin=stream).stdout
-        stream = program("pack", "--length", "32", "--fill", "pad", stdin=stream).stdout
+        stream = program("pack", "--length", "32", "--long", "split", "--fill", "pad", stdin=stream).stdout
     p = program("shuffle", "--format", kind, "-o", folder, *(["--documents", "--order", "keep"] if whole else []), *more, stdin=stream)
     return p.stderr.decode() if p.returncode else None
 

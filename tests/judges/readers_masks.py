@@ -119,17 +119,17 @@ NO_FIRST = {"parquet", "megatron-sft"}
 
 def ways(n_part):
     """Streams: their names, and what makes them."""
-    yield "decompose", lambda: run("pack", "--mix-domains", "p.tks", "-o", "k.tks")
+    yield "decompose", lambda: run("pack", "--long", "error", "--mix-domains", "p.tks", "-o", "k.tks")
     for method in ("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat"):
-        yield method, lambda: run("pack", "--method", method, "--length", 512, "a.tks", "-o", "k.tks")
-    yield "multi", lambda: run("pack", "--method", "multi", "--buckets", "64,512", "a.tks", "-o", "k.tks")
-    yield "--balance", lambda: run("pack", "--length", 512, "--balance", 4, "a.tks", "-o", "k.tks")
+        yield method, lambda: run("pack", "--method", method, "--length", 512, "--long", "split", "a.tks", "-o", "k.tks")
+    yield "multi", lambda: run("pack", "--method", "multi", "--buckets", "64,512", "--long", "split", "a.tks", "-o", "k.tks")
+    yield "--balance", lambda: run("pack", "--length", 512, "--long", "split", "--balance", 4, "a.tks", "-o", "k.tks")
     for n in n_part:
         yield "stages, N = %d" % n, lambda: packed_in_stages(n)
 
 
 def packed_in_stages(n):
-    options = ["--work", "pack.work", "--length", 512]
+    options = ["--work", "pack.work", "--length", 512, "--long", "split"]
     os.mkdir("pack.work")
     for stage in ("count", "plan", "scatter", "gather"):
         for i in range(1 if stage == "plan" else n):

@@ -291,7 +291,7 @@ def to_set(want, format, *more):
 def sets_as_inputs(both):
     """Sets of two formats joined, in a third one, mixed, in stages, and in the other programs."""
     for name, format in (("a", "olmo"), ("c", "litdata")):
-        run("pack", "--length", 512, name + ".tks", "-o", "k.tks", "-f")
+        run("pack", "--length", 512, "--long", "split", name + ".tks", "-o", "k.tks", "-f")
         run("shuffle", "--format", format, "-o", name + ".set", "k.tks")
     sets = ["--input-format", "set", "-f", "a.set", "c.set"]
     run("shuffle", "--format", "mds", *sets, "-o", "to.set", "--stats", "s.json")
@@ -300,7 +300,7 @@ def sets_as_inputs(both):
     run("inspect", "--verify", "to.set")
     step("two sets, mixed", both, "shuffle", "--mix-by", "input", "--mix", "a.set=0.3,c.set=0.7", "--max-tokens", 400 * N, *sets,
          exactly=False)
-    step("two sets, packed", both, "pack", "--length", 128, *sets)
+    step("two sets, packed", both, "pack", "--length", 128, "--long", "split", *sets)
     step("two sets, cut", both, "decompose", "--min", 8, "--max", 64, "--accept-mismatch", *sets)
     step("two sets, without duplicates", both, "dedup", "--exact", *sets, exactly=False)
     run("shuffle", "--stage", "scatter", "--work", "work", "--part", "0/1", "--ranges", 1, *sets)
@@ -362,12 +362,12 @@ def main():
     for method in ("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat", "multi"):
         length = ["--buckets", "64,512"] if method == "multi" else ["--length", 512]
         for options in ([], ["--fill", "drop"], ["--mix-domains"]):
-            step(" ".join(["pack --method", method] + options), want, "pack", "--method", method, *length, *options,
+            step(" ".join(["pack --method", method] + options), want, "pack", "--method", method, "--long", "split", *length, *options,
                  "a.tks", exactly="drop" not in options)
     step("pack --long drop", want, "pack", "--length", 256, "--long", "drop", "a.tks", exactly=False)
-    step("pack --order related", want, "pack", "--length", 512, "--order", "related", "a.tks")
-    step("pack past memory", want, "pack", "--length", 512, "-M", "32M", "a.tks")
-    step("pack --balance", want, "pack", "--length", 512, "--balance", 4, "a.tks")
+    step("pack --order related", want, "pack", "--length", 512, "--long", "split", "--order", "related", "a.tks")
+    step("pack past memory", want, "pack", "--length", 512, "--long", "split", "-M", "32M", "a.tks")
+    step("pack --balance", want, "pack", "--length", 512, "--long", "split", "--balance", 4, "a.tks")
     step("shuffle", want, "shuffle", "--seed", 3, "p.tks")
     step("shuffle --sample", want, "shuffle", "--sample", "0.5", "p.tks", exactly=False)
     step("shuffle with a stream without masks", both, "shuffle", "--seed", 3, "a.tks", "b.tks")
@@ -387,8 +387,8 @@ def main():
         for mode in (["--exact"], ["--near"], ["--substring", "20"]):
             dedup_stages(want, mode, n, files)
         stages("pack", want, "pack", [("count", "parts"), ("plan", "one"), ("scatter", "parts"), ("gather", "ranges")],
-               ["--length", "512"], n, files)
-    run("pack", "--length", 512, "a.tks", "-o", "k.tks")
+               ["--length", "512", "--long", "split"], n, files)
+    run("pack", "--length", 512, "--long", "split", "a.tks", "-o", "k.tks")
     run("shuffle", "--sample", 0, "k.tks", "-o", "empty.tks")
     for options in SETS:
         to_set(want, *options)

@@ -154,7 +154,7 @@ def stream():
         what = "a stream, %s" % fault.__name__
         noticed(what, "inspect", "--verify", "b.tks")
         noticed(what, "shuffle", "-f", "-o", "out.tks", "b.tks")
-        noticed(what, "pack", "--length", 64, "-f", "-o", "out.tks", "b.tks")
+        noticed(what, "pack", "--length", 64, "--long", "error", "-f", "-o", "out.tks", "b.tks")
 
 
 def sets(format, *more):
@@ -207,13 +207,13 @@ def main():
                     spans = [sorted(rng.sample(range(40), 2)) for _ in range(3)]
                     f.write(json.dumps({"text": text, "spans": spans}) + "\n")
         good("tokenize", "-t", "bytes", "--no-eos", "--spans-field", "spans", "--no-vocab", "-o", "a.tks", "a.jsonl")
-        good("pack", "--length", 40, "-o", "k.tks", "a.tks")
+        good("pack", "--length", 40, "--long", "error", "-o", "k.tks", "a.tks")
         stream()
         sets("olmo")
         sets("mds", "--compress", "none")
         sets("litdata")
         work_files("shuffle", ["scatter"], "--seed", 3)
-        work_files("pack", ["count", "plan", "scatter"], "--length", 64)
+        work_files("pack", ["count", "plan", "scatter"], "--length", 64, "--long", "error")
     sys.exit(1 if bad else 0)
 
 

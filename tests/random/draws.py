@@ -195,7 +195,7 @@ class Draw:
                 self.groups.append(["--length", self.one("16", "64", "128", "200")])
             else:
                 m(0.25 if self.cut else 0.95, "--length", self.one(16, 64, 128, 200, 512, 2048))
-        m(0.35, "--long", self.one("split", "drop", "drop", "error"))
+        m(0.97 if self.masks else 0.35, "--long", self.one("split", "drop", "drop", "error"))
         m(0.2, "--fill", "drop")
         m(0.12, "--order", "related") or m(0.2, "--max-segments", self.one(1, 2, 5))
         m(0.4, "--mix-domains")

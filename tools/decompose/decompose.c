@@ -446,6 +446,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_header_copy(&h, slu_reader_header(r), err);
     if (!rc)
         rc = check_header(ctx, &j.cut, &h, err);
+    if (!rc && h.masks && !o->plan)
+        cli_warn(ctx, "the stream has masks, as dialogues have, and decompose cuts "
+                      "documents: a piece lacks the text before it; pack --long drop "
+                      "alone keeps documents whole");
     if (!rc && !o->plan)
         rc = cli_open_writer(ctx, &j.writer, &h, slu_reader_names(r), false, err);
     if (!rc)

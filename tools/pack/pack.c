@@ -28,7 +28,8 @@ static const struct cli_opt options[] = {
     {"padding-threshold", 0, CLI_FRACTION, AT(multi.threshold), "FRACTION",
      "multi: fraction of a bin that may be padding; default: 0.05", .result = true},
     {"long", 0, CLI_CHOICE, AT(too_long), NULL,
-     "split sequences longer than L (default), drop them, or stop",
+     "split sequences longer than L (default; with masks there is none),\n"
+     "drop them, or stop",
      .choice = pack_longs, .result = true},
     {"fill", 0, CLI_CHOICE, AT(fill), NULL,
      "pad bins that are not full (default), or drop them", .choice = fills,
@@ -303,6 +304,29 @@ static int set_length(struct pack_job *j, struct slu_header *h, struct slu_err *
     return rc;
 }
 
+/* Dialogues are cut only if somebody has said so. */
+static int check_masks(const struct pack_job *j, struct slu_err *err)
+{
+    const struct pack_opts *o = j->ctx->opts;
+    if (!j->in.masks || o->plan)
+        return SLU_OK;
+    if (slu_pack_cuts(pack_method(o)))
+        cli_warn(j->ctx,
+                 "the stream has masks, as dialogues have, and --method %s cuts "
+                 "documents: the rest of one lacks the text before the cut; another "
+                 "method with --long drop keeps documents whole",
+                 slu_pack_method_name[o->method]);
+    else if (!cli_given(j->ctx, "long"))
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "the stream has masks, as dialogues have; say what becomes of documents "
+            "longer than a bin's %llu tokens: --long drop leaves them out, --long "
+            "split cuts them, and the rest lacks the text before the cut, --long "
+            "error stops at the first",
+            (unsigned long long)j->capacity);
+    return SLU_OK;
+}
+
 /* Opens the files of --save-plan and --apply-plan; sets cfg's save and apply. */
 static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
                       struct slu_err *err)
@@ -451,6 +475,8 @@ static int begin(void *ctx, const struct slu_header *h, struct slu_names *names,
         rc = slu_relater_new(&j->relater, &j->in, slu_names_vocab(names), err);
     if (!rc)
         rc = set_length(j, &j->out, err);
+    if (!rc)
+        rc = check_masks(j, err);
     if (!rc)
         rc = pack_balance_open(j->ctx, &o->balance, &j->out, &j->balance, err);
     if (!rc)

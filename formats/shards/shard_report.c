@@ -6,6 +6,7 @@
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_private.h"
 #include "lib/base/json_write.h"
+#include "lib/stream/account_json.h"
 
 /* ---- manifest.jsonl ---- */
 
@@ -149,8 +150,19 @@ static int report_documents(const struct slu_shards *s, struct slu_buf *t,
 static int report_provenance(const struct slu_card *c, struct slu_buf *t,
                              struct slu_err *err)
 {
-    int rc = slu_buf_printf(t, err, "  \"provenance\": ");
+    struct slu_account total;
+    int rc = SLU_OK;
 
+    if (slu_steps_total(c->steps, &c->sum->n, &total)) {
+        rc = slu_buf_printf(t, err, "  \"all_steps\": {\n  \"complete\": %s",
+                            slu_steps_complete(c->steps) ? "true" : "false");
+        if (!rc)
+            rc = slu_account_put_json(t, &total, err);
+        if (!rc)
+            rc = slu_buf_printf(t, err, "},\n");
+    }
+    if (!rc)
+        rc = slu_buf_printf(t, err, "  \"provenance\": ");
     if (!rc)
         rc = slu_steps_put_json(c->steps, t, err);
     return rc ? rc : slu_seal_put(t, SLU_REPORT_SEAL, err);

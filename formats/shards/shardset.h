@@ -55,9 +55,8 @@ SLU_MUST_USE int slu_shardset_open(struct slu_shardset **s, const char *dir,
 const struct slu_header *slu_shardset_header(const struct slu_shardset *s);
 const char *slu_shardset_format(const struct slu_shardset *s);
 struct slu_step_list; /* lib/stream/steps.h */
-/* Joins the steps that made the set to *steps (lib/stream/steps.h); those without counts
- * only if `all`. */
-SLU_MUST_USE int slu_shardset_steps(const struct slu_shardset *s, bool all,
+/* Joins the steps that made the set to *steps (lib/stream/steps.h). */
+SLU_MUST_USE int slu_shardset_steps(const struct slu_shardset *s,
                                     struct slu_step_list *steps, struct slu_err *err);
 /* What the set in DIR says of its sequences: see slu_reader_summary. */
 SLU_MUST_USE int slu_shardset_summary(const char *dir, bool close,

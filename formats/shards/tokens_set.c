@@ -276,7 +276,7 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
             slu_err_at(err, "%s", cfg->path[i]);
         h->masks |= o->masks;
         if (!rc)
-            rc = slu_shardset_steps(set, false, steps, err);
+            rc = slu_shardset_steps(set, steps, err);
         slu_shardset_free(set);
     }
     h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
@@ -317,7 +317,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     struct slu_step_list steps = SLU_STEPS_INIT;
     int rc = slu_shardset_open(&x->set, cfg->path[0], err);
     if (!rc)
-        rc = slu_shardset_steps(x->set, false, &steps, err);
+        rc = slu_shardset_steps(x->set, &steps, err);
     if (!rc) {
         h = *slu_shardset_header(x->set);
         rc = check(cfg, &h, &steps, err);

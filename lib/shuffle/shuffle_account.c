@@ -163,11 +163,11 @@ static int add_steps(struct slu_shuffle_flow *q, uint64_t part, struct slu_table
     int rc = slu_table_next(t, &row, err);
 
     if (rc == SLU_EOF) /* files of 0.2.0 do not have them */
-        return SLU_OK;
+        return slu_steps_add_unknown(&q->steps, err);
     if (!rc)
         rc = slu_json_parse(&j, row.p, row.n_byte, err);
     if (!rc)
-        rc = slu_steps_get_json(&q->steps, slu_json_root(j), false, err);
+        rc = slu_steps_get_json(&q->steps, slu_json_root(j), err);
     slu_json_free(j);
     return rc ? slu_err_at(err, "scatter.%llu", (unsigned long long)part) : SLU_OK;
 }

@@ -132,7 +132,17 @@ int slu_steps_add(struct slu_step_list *s, const struct slu_step *step,
                   const struct slu_account *account, struct slu_err *err)
 {
     int rc = insert(s, s->n, step, err);
+    if (!rc && !account)
+        s->row[s->n - 1].uncounted = true;
     return rc || !account ? rc : add_account(s, &s->row[s->n - 1], account, err);
+}
+
+int slu_steps_add_unknown(struct slu_step_list *s, struct slu_err *err)
+{
+    static const struct slu_step unknown = {(char *)SLU_STEP_UNKNOWN, (char *)"",
+                                            (char *)"", 0};
+
+    return slu_steps_add(s, &unknown, NULL, err);
 }
 
 int slu_steps_count(struct slu_step_list *s, const struct slu_account *more,
@@ -154,6 +164,7 @@ static int add_row(struct slu_step_list *s, size_t to, const struct slu_step_row
                    struct slu_err *err)
 {
     int rc = slu_source_rows_add(&s->row[to].sources, &more->sources, err);
+    s->row[to].uncounted |= more->uncounted;
     return rc || !more->counted ? rc : add_account(s, &s->row[to], &more->account, err);
 }
 
@@ -211,28 +222,49 @@ int slu_steps_of(struct slu_step_list *s, const struct slu_header *h,
     int rc = SLU_OK;
 
     for (size_t i = 0; i < h->n_step && !rc; i++)
-        rc = slu_steps_add(s, &h->step[i], NULL, err);
+        rc = insert(s, s->n, &h->step[i], err);
     return rc ? rc : slu_steps_join(s, counted, err);
 }
 
-bool slu_steps_read(const struct slu_step_list *s, const struct slu_count *out,
-                    struct slu_count *read)
+bool slu_steps_total(const struct slu_step_list *s, const struct slu_count *out,
+                     struct slu_account *total)
 {
-    struct slu_count in = *out, before = {0};
+    struct slu_account all = {.in = *out};
     bool any = false;
 
-    for (size_t i = 0; i < s->n; i++)
-        if (s->row[i].counted) {
-            slu_count_add(&in, s->row[i].account.in);
-            slu_count_add(&before, s->row[i].account.out);
-            any = true;
-        }
-    if (!any || in.documents < before.documents || in.sequences < before.sequences ||
-        in.tokens < before.tokens)
+    for (size_t i = 0; i < s->n; i++) {
+        const struct slu_account *l = &s->row[i].account;
+        if (!s->row[i].counted)
+            continue;
+        any = true;
+        all.masks |= l->masks;
+        all.padding += l->padding;
+        slu_count_add(&all.in, l->in);
+        slu_count_add(&all.out, l->out); /* of all steps, until the end */
+        slu_count_add(&all.created, l->created);
+        slu_count_add(&all.repeated, l->repeated);
+        slu_count_add(&all.from_work, l->from_work);
+        slu_count_add(&all.to_work, l->to_work);
+        for (unsigned k = 0; k < l->n_dropped; k++)
+            slu_account_drop(&all, l->dropped[k].reason, l->dropped[k].n);
+    }
+    if (!any || all.in.documents < all.out.documents ||
+        all.in.sequences < all.out.sequences || all.in.tokens < all.out.tokens)
         return false;
-    slu_count_sub(&in, before);
-    *read = in;
+    slu_count_sub(&all.in, all.out);
+    all.out = *out;
+    qsort(all.dropped, all.n_dropped, sizeof *all.dropped, by_reason);
+    *total = all;
     return true;
+}
+
+bool slu_steps_complete(const struct slu_step_list *s)
+{
+    size_t n = 0;
+
+    while (n < s->n && slu_step_known(&s->row[n]))
+        n++;
+    return n && n == s->n;
 }
 
 /* ---- JSON ---- */
@@ -251,6 +283,8 @@ int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
             continue;
         out->len--; /* the bracket */
         rc = slu_account_put_json(out, &row->account, err);
+        if (!rc && row->uncounted)
+            rc = slu_buf_printf(out, err, ",\n  \"uncounted\": true");
         if (!rc && row->sources.n)
             rc = slu_buf_printf(out, err, ",\n  \"sources\": ");
         if (!rc && row->sources.n)
@@ -261,7 +295,7 @@ int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
     return rc ? rc : slu_buf_append(out, "]", 1, err);
 }
 
-static int get_step(struct slu_step_list *s, struct slu_json_value v, bool all,
+static int get_step(struct slu_step_list *s, struct slu_json_value v,
                     struct slu_err *err)
 {
     struct slu_json_value at;
@@ -274,16 +308,19 @@ static int get_step(struct slu_step_list *s, struct slu_json_value v, bool all,
     if (!slu_json_get(v, "seed", &at) || !slu_json_u64(at, &t.seed))
         return slu_fail(err, SLU_E_FORMAT, "a step of the provenance has no seed");
     if (!slu_json_get(v, "tokens", &at))
-        return all ? slu_steps_add(s, &t, NULL, err) : SLU_OK;
+        return slu_steps_add(s, &t, NULL, err);
     int rc = slu_account_get_json(&account, v, err);
     if (!rc)
         rc = slu_steps_add(s, &t, &account, err);
+    if (!rc && slu_json_get(v, "uncounted", &at) &&
+        !slu_json_bool(at, &s->row[s->n - 1].uncounted))
+        rc = slu_fail(err, SLU_E_FORMAT, "a step's \"uncounted\" is no boolean");
     if (!rc && slu_json_get(v, "sources", &at))
         rc = slu_source_rows_get_json(&s->row[s->n - 1].sources, at, err);
     return rc;
 }
 
-int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v, bool all,
+int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v,
                        struct slu_err *err)
 {
     struct slu_step_list more = SLU_STEPS_INIT;
@@ -294,7 +331,7 @@ int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v, bool al
         return slu_fail(err, SLU_E_FORMAT, "the steps of the provenance are no list");
     for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it);)
         rc = more.n < MOST_READ
-                 ? get_step(&more, it.value, all, err)
+                 ? get_step(&more, it.value, err)
                  : slu_fail(err, SLU_E_LIMIT, "more than %d steps of provenance",
                             MOST_READ);
     if (!rc)

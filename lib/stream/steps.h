@@ -6,6 +6,11 @@
  * report.json. Lists of joined streams are summed step by step where the steps are
  * equal, so the streams of a job's parts have the list of one run.
  *
+ * A list has the steps without counts too: those of a stream without the frame, with
+ * --no-provenance or of an earlier version, as its header names them. If the header
+ * names none, one step stands for them, SLU_STEP_UNKNOWN. A step of several streams may
+ * be both counted and uncounted.
+ *
  * An account in a list has no from_work and to_work beyond what does not cancel, its
  * reasons are sorted, and reasons without counts are left out: equal work gives equal
  * bytes, in any number of parts.
@@ -27,11 +32,14 @@ struct slu_step_list {
         struct slu_account account;     /* its reasons are owned by the list */
         struct slu_source_rows sources; /* of a step that read text */
         bool counted;                   /* it has an account */
+        bool uncounted;                 /* a stream of it had none */
     } * row;
     size_t n, cap;
     char **reason; /* owned */
     size_t n_reason, cap_reason;
 };
+
+#define SLU_STEP_UNKNOWN "unknown" /* the program of an unknown step */
 
 #define SLU_STEPS_INIT                                                                 \
     {                                                                                  \
@@ -54,21 +62,32 @@ SLU_MUST_USE int slu_steps_sources(struct slu_step_list *s,
  * one, or from 1000 steps on summed by program. */
 SLU_MUST_USE int slu_steps_join(struct slu_step_list *s,
                                 const struct slu_step_list *more, struct slu_err *err);
+/* Adds an unknown step, without counts. */
+SLU_MUST_USE int slu_steps_add_unknown(struct slu_step_list *s, struct slu_err *err);
 /* Adds the steps in a stream's header, with the counts that are known. */
 SLU_MUST_USE int slu_steps_of(struct slu_step_list *s, const struct slu_header *h,
                               const struct slu_step_list *counted, struct slu_err *err);
-/* Counts the tokens, sequences and documents that came from outside, if the last step
- * wrote `out`: each of the list's other outputs is the input of a later step. False:
- * the counts contradict that, or no step has counts. */
-bool slu_steps_read(const struct slu_step_list *s, const struct slu_count *out,
-                    struct slu_count *read);
+/* Sums all steps, if the last one wrote `out`: each of the list's other outputs is the
+ * input of a later step, so total->in is what came from outside, or from streams without
+ * counts. Reasons are borrowed from the list. False: the counts contradict that, or no
+ * step has counts. */
+bool slu_steps_total(const struct slu_step_list *s, const struct slu_count *out,
+                     struct slu_account *total);
+/* Whether the counts of the step are known, in all streams that were joined. */
+static inline bool slu_step_known(const struct slu_step_row *row)
+{
+    return row->counted && !row->uncounted;
+}
+/* Whether there are steps, and the counts of all of them are known. */
+bool slu_steps_complete(const struct slu_step_list *s);
 /* Appends the list as a JSON array, a line a step: the members of slu_step_put_json,
- * and if it is counted those of slu_account_put_json, and "sources" if it has some. */
+ * and if it is counted those of slu_account_put_json, "uncounted": true if a stream of
+ * it had no counts, and "sources" if it has some. */
 SLU_MUST_USE int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
                                     struct slu_err *err);
-/* Joins the list in such an array. Steps without counts are left out unless `all`. */
+/* Joins the list in such an array. */
 SLU_MUST_USE int slu_steps_get_json(struct slu_step_list *s, struct slu_json_value v,
-                                    bool all, struct slu_err *err);
+                                    struct slu_err *err);
 
 /* ---- of a reader and a writer ---- */
 

@@ -29,6 +29,8 @@ static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
         return rc;
     const bool masks = h.masks, inner_padding = h.inner_padding;
     rc = slu_meta_check(r, &h, err);
+    if (!rc)
+        rc = slu_meta_uncounted(r, &h, err);
     if (!r->have_header) {
         r->header = h;
         r->have_header = true;
@@ -112,7 +114,7 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
     pthread_mutex_unlock(&r->mu);
     r->state = ENDED;
     r->first_index = r->off_byte;
-    return SLU_OK;
+    return slu_meta_no_steps(r, err);
 }
 
 static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,

@@ -561,6 +561,7 @@ void slu_reader_free(struct slu_reader *r)
     slu_frame_release(&r->meta);
     slu_header_release(&r->header);
     slu_steps_release(&r->steps);
+    slu_steps_release(&r->uncounted);
     slu_names_free(r->names);
     for (size_t i = 0; r->path && i < r->n_path; i++)
         free(r->path[i]);

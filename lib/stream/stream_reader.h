@@ -50,6 +50,7 @@ struct slu_reader {
     struct slu_map begun; /* hash of the first segment -> its member; with duplicates */
     struct slu_u128 order_seen, names_seen;
     struct slu_step_list steps, *collect; /* slu_reader_collect; or NULL */
+    struct slu_step_list uncounted;       /* of the member, until acct is read */
 
     char **path;
     size_t n_path, at_path;
@@ -106,7 +107,12 @@ SLU_MUST_USE int slu_meta_check(const struct slu_reader *r, const struct slu_hea
 SLU_MUST_USE int slu_meta_take(struct slu_reader *r, const struct slu_frame *f,
                                const uint8_t *p, size_t n, struct slu_err *err);
 
-/* Takes the payload of an acct frame (stream_steps.c). */
+/* Takes the steps of a member's header; the payload of an acct frame, which has them
+ * with their counts; the member's end, before which there may have been none
+ * (stream_steps.c). */
+SLU_MUST_USE int slu_meta_uncounted(struct slu_reader *r, const struct slu_header *h,
+                                    struct slu_err *err);
+SLU_MUST_USE int slu_meta_no_steps(struct slu_reader *r, struct slu_err *err);
 SLU_MUST_USE int slu_meta_steps(struct slu_reader *r, struct slu_frame *f,
                                 struct slu_err *err);
 

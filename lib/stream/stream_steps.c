@@ -10,6 +10,25 @@ int slu_reader_add_steps(struct slu_reader *r, const struct slu_step_list *s,
     return rc || !r->collect ? rc : slu_steps_join(r->collect, s, err);
 }
 
+int slu_meta_uncounted(struct slu_reader *r, const struct slu_header *h,
+                       struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    slu_steps_release(&r->uncounted);
+    for (size_t i = 0; i < h->n_step && !rc; i++)
+        rc = slu_steps_add(&r->uncounted, &h->step[i], NULL, err);
+    return rc || h->n_step ? rc : slu_steps_add_unknown(&r->uncounted, err);
+}
+
+int slu_meta_no_steps(struct slu_reader *r, struct slu_err *err)
+{
+    int rc = slu_reader_add_steps(r, &r->uncounted, err);
+
+    slu_steps_release(&r->uncounted);
+    return rc;
+}
+
 int slu_meta_steps(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
 {
     struct slu_step_list s = SLU_STEPS_INIT;
@@ -21,11 +40,12 @@ int slu_meta_steps(struct slu_reader *r, struct slu_frame *f, struct slu_err *er
     if (!rc)
         rc = slu_json_parse(&j, (const char *)p, n, err);
     if (!rc)
-        rc = slu_steps_get_json(&s, slu_json_root(j), false, err);
+        rc = slu_steps_get_json(&s, slu_json_root(j), err);
     if (rc)
         slu_err_at(err, "frame %llu", (unsigned long long)f->number);
     else
         rc = slu_reader_add_steps(r, &s, err);
+    slu_steps_release(&r->uncounted);
     slu_json_free(j);
     slu_steps_release(&s);
     return rc;

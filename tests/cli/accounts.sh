@@ -28,7 +28,15 @@ added = sum(s["created"] + s["repeated"] + s["padding"] for s in steps)
 left = sum(n for s in steps for n in s["dropped"].values())
 assert read + added - left == d["tokens"] == steps[-1]["out"], (read, added, left, d["tokens"])
 documents = [s["documents"] for s in d["provenance"]]
-print(sum(s["in"] for s in documents) - sum(s["out"] for s in documents) + d["documents"], read)
+first = sum(s["in"] for s in documents) - sum(s["out"] for s in documents) + d["documents"]
+dropped = lambda of: {r: sum(n["dropped"].get(r, 0) for n in of) for n in of for r in n["dropped"]}
+total = d["all_steps"]
+assert total["complete"] is True and total["tokens"] == {
+    "in": read, "created": sum(s["created"] for s in steps), "repeated": sum(s["repeated"] for s in steps),
+    "padding": sum(s["padding"] for s in steps), "out": d["tokens"], "dropped": dropped(steps)}, total
+n = total["documents"]
+assert n == {"in": first, "created": 0, "repeated": 0, "out": d["documents"], "dropped": dropped(documents)}, n
+print(first, read)
 PY
 text=$("$PYTHON" -c 'import json; print(61, sum(len(json.loads(l)["text"]) for l in open("c.jsonl")))')
 same "the sums are what the text has" "$text" "$("$PYTHON" sums.py s1 5)"
@@ -92,15 +100,67 @@ dedup -q --input-format set s1 -o again.tks
 same "a set as input hands its steps on" "$(inspect --json s1 >j && json j '[s["tokens"] for s in d["provenance"]]')" \
     "$(inspect --json again.tks >j && json j '[s["tokens"] for s in d["provenance"][:-1]]')"
 dedup -q --no-provenance t.tks | decompose -q --min 8 --max 32 | pack -q --length 32 | shuffle -q --format mds -o s8
-same "after a step without provenance counts begin anew" 'No counts are recorded of: 1. tokenize '"$(tokenize --version | sed 's/.* //')." \
-    "$(grep '^No counts' s8/README.md)"
+version=$(tokenize --version | sed 's/.* //')
+unknown() { sed -n 's/^What these steps left out is not known.*: //p' "$1/README.md"; }
+same "after a step without provenance counts begin anew" "1. tokenize $version." "$(unknown s8)"
 check "  with what is read there" grep -q '^| all | 50 | 50 | ' s8/README.md
+same "  and the report's totals say that they are not complete" "False 50" \
+    "$(json s8/report.json '"%s %d" % (d["all_steps"]["complete"], d["all_steps"]["documents"]["in"])')"
+
+# ---- what is not known is not said to be nothing ----
+nothing() { grep -c 'Nothing was left out' "$1/README.md" || true; }
+to_ids() { shuffle -q --format mds "$@"; }
+printf '{"text": "0123456"}\n' >e.jsonl
+tokenize -q -t bytes e.jsonl -o b.tks
+cut8() { decompose -q --min 8 --max 8 "$@"; }
+cut8 b.tks -o a.tks
+to_ids -o n0 a.tks
+same "a line that left nothing out" "1 True {}" "$(nothing n0) $(json n0/report.json '"%s %s" % (d["all_steps"]["complete"], d["all_steps"]["tokens"]["dropped"])')"
+tokenize -q --no-provenance -t bytes e.jsonl | cut8 | to_ids -o n1
+same "a first step that is not recorded" "0 1. unknown." "$(nothing n1) $(unknown n1)"
+to_ids --no-provenance -o n2 a.tks
+same "a last step without provenance" "0 1. tokenize $version, 2. decompose $version." "$(nothing n2) $(unknown n2)"
+check "  has its own counts, as the last step" grep -q '^| 3. the last step | 1 | 1 | 8 | ' n2/README.md
+tokenize -q --no-provenance -t bytes e.jsonl | cut8 --no-provenance | to_ids --no-provenance -o n3
+same "no provenance at all" "0 1. unknown." "$(nothing n3) $(unknown n3)"
+for i in 2 3; do
+    to_ids --input-format set n$i -o m$i
+    same "  nor of a set as input" "0 $(unknown n$i)" "$(nothing m$i) $(unknown m$i)"
+done
+dedup -q --no-provenance b.tks | cut8 -o c.tks
+for order in 'a c' 'c a'; do
+    read -r x y <<<"$order"
+    rm -rf n4 n5 w4
+    cat $x.tks $y.tks | to_ids -o n4
+    same "streams with and without counts, joined ($order)" "0 1. tokenize $version (in some of the joined streams)." "$(nothing n4) $(unknown n4)"
+    same "  in the report" "[True, None, None] False 2" \
+        "$(json n4/report.json '"%s %s %s" % ([s.get("uncounted") for s in d["provenance"]], d["all_steps"]["complete"], d["all_steps"]["documents"]["in"])')"
+    cat $x.tks $y.tks | shuffle -q -o ac.tks
+    inspect ac.tks >seen
+    same "  in inspect" 1 "$(grep -c '^ *and a stream without counts$' seen)"
+    check "  the independent reader agrees" tokstream --check ac.tks
+    mkdir w4
+    shuffle -q --work w4 --stage scatter --format mds --part 0/2 $x.tks
+    shuffle -q --work w4 --stage scatter --format mds --part 1/2 $y.tks
+    for i in 0 1; do shuffle -q --work w4 --stage gather --format mds --part $i/2 -o n5; done
+    shuffle -q --work w4 --stage finish --format mds -o n5
+    same "  and in stages" "$(sha_tree n4)" "$(sha_tree n5)"
+done
+
+# ---- joined parts of one text ----
+twice() { grep -c 'it is counted several times' "$1/README.md" || true; }
 choose -q --partition parts d.tks
 inspect parts/a.tks >seen
 check "a stream of a partition leaves the others out" grep -q 'dropped: other-domains ' seen
 tok --holdout 0.3 --holdout-output held.tks -o kept.tks
 inspect held.tks >seen
 check "so does a holdout" grep -q '61 documents, .* dropped: .*kept [0-9]* documents' seen
+cat parts/*.tks | to_set p1
+same "the card of joined partitions says that their text is counted several times" 1 "$(twice p1)"
+cat kept.tks held.tks | to_set p2
+same "  and that of a holdout and the rest" "1 122" "$(twice p2) $(json p2/report.json 'd["all_steps"]["documents"]["in"]')"
+to_set p3 <kept.tks
+same "  that of the rest alone does not" "0 61" "$(twice p3) $(json p3/report.json 'd["all_steps"]["documents"]["in"]')"
 for f in held kept parts/a t again; do check "the independent reader agrees with $f" tokstream --check --need-all $f.tks; done
 
 # ---- a mix: how often its sources are repeated, and periods that fall short ----

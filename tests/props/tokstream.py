@@ -308,6 +308,12 @@ class Reader(Frames):
         for s in steps:
             if not all(isinstance(s[k], str) for k in ("program", "version", "arguments")) or type(s["seed"]) is not int:
                 self._fail("a step of acct is not as it must be")
+            if not any(kind in s for kind, _ in COUNTS):
+                if "uncounted" in s or "sources" in s:
+                    self._fail("a step of acct has more than its name, and no counts")
+                continue
+            if s.get("uncounted", True) is not True:
+                self._fail("uncounted of a step of acct is not true")
             for kind, _ in COUNTS:
                 n = s[kind]
                 came = n["in"] + n.get("from_work", 0) + n["created"] + n["repeated"] + n.get("padding", 0)

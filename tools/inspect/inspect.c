@@ -154,6 +154,18 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
     return rc;
 }
 
+/* The steps of a stream; where none has counts, those of its header alone. */
+static int steps_of(struct inspect_seen *seen, const struct slu_step_list *read,
+                    struct slu_err *err)
+{
+    static const struct slu_step_list none = SLU_STEPS_INIT;
+    size_t i = 0;
+
+    while (i < read->n && !read->row[i].counted)
+        i++;
+    return slu_steps_of(&seen->steps, seen->header, i < read->n ? read : &none, err);
+}
+
 static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {NULL, emit};
@@ -190,7 +202,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
                             cli_slots(ctx, ctx->common.memory / 2), &k.seen.sum, err);
     cli_erase(ctx);
     if (!rc)
-        rc = slu_steps_of(&k.seen.steps, k.seen.header, &ctx->steps, err);
+        rc = steps_of(&k.seen, &ctx->steps, err);
     if (!rc && k.groups) {
         rc = inspect_groups(k.groups, k.seen.names, o, err);
         ctx->spill_bytes = slu_groups_spilled(k.groups);

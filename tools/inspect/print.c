@@ -193,6 +193,8 @@ static void print_step(const struct slu_step_row *row, bool first)
         print_text((const char *)b.data, b.len - 1);
         putchar('\n');
     }
+    if (row->counted && row->uncounted)
+        printf("  %-13s and a stream without counts\n", "");
     slu_buf_release(&b);
 }
 

@@ -93,7 +93,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);
     cli_erase(ctx);
     if (!rc)
-        rc = slu_shardset_steps(set, true, &seen.steps, err);
+        rc = slu_shardset_steps(set, &seen.steps, err);
     if (!rc && !records)
         rc = inspect_show(&seen, o, err);
     ctx->account.in = ctx->account.out = seen.sum.n;

@@ -186,6 +186,17 @@ check "  each" grep -q 'period 2 wants 7 tokens of a and takes 0, in 0 whole' er
 check "  and no other" test "$(grep -c 'mix-schedule: period' err)" = 2
 check "  on the card, too" grep -qxF '| b | 2 | 242 | 192 | 3 |' x2/README.md
 same "  and in the report" '[null, 50, null]' "$(json x2/report.json '[p.get("short") for p in d["mix"]["sources"][1]["periods"]]')"
+# Tokens of a source that are less than what one period wants: sequences are whole.
+short() { json "$1/report.json" '[s["periods"][0].get("short") for s in d["mix"]["sources"]]'; }
+status "a single period" 0 shuffle --format mds --mix-schedule 'a=0.4,b=0.6:100%' --max-tokens 500 -o x3 m.tks
+check "  which falls short is named" grep -q '^shuffle: --mix-schedule: period 1 wants 300 tokens of b and takes 256, in 4 whole' err
+check "  on the card, too" grep -qxF '| b | 1 | 300 | 256 | 4 |' x3/README.md
+same "  and in the report" '[null, 44]' "$(short x3)"
+status "the same mix without periods" 0 shuffle --format mds --mix 'a=0.4,b=0.6' --max-tokens 500 -o x4 m.tks
+same "  is not named" "[null, null]" "$(short x4)"
+check "  nor warned of" shell '! grep -q "period\|short" err'
+status "schedule names that of a single period" 0 schedule --trainer generic --batch-tokens 128 --stats s.json -o y.sched x3
+same "  and counts it" 1 "$(json s.json 'd["short_periods"]')"
 status "schedule names them" 0 schedule --trainer generic --batch-tokens 640 --stats s.json -o x.sched x2
 check "  by set, period and source" grep -q '^schedule: x2: period 2 of its mix has 192 tokens of b, and 242 were wanted' err
 same "  and counts them" 2 "$(json s.json 'd["short_periods"]')"

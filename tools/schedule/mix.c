@@ -54,8 +54,7 @@ static unsigned n_period(struct cli_ctx *ctx, const char *dir, uint64_t *n_short
         slu_json_get(slu_json_root(j), "mix", &mix) &&
         slu_json_get(mix, "periods", &periods)) {
         n = (unsigned)slu_json_count(periods);
-        if (n > 1)
-            warn_short(ctx, dir, mix, n_short);
+        warn_short(ctx, dir, mix, n_short);
     }
     slu_json_free(j);
     slu_buf_release(&path);

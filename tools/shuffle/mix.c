@@ -218,10 +218,11 @@ static double part(uint64_t a, uint64_t b)
     return b ? (double)a / (double)b : 0;
 }
 
-/* Whether a source falls short of what a period wants of it, by more than a twentieth. */
-static bool is_short(uint64_t wanted, uint64_t tokens)
+/* Whether a source falls short of what a period of --mix-schedule wants of it, by more
+ * than a twentieth. */
+static bool is_short(const struct shuffle_mix *m, uint64_t wanted, uint64_t tokens)
 {
-    return tokens < wanted && wanted - tokens > wanted / 20;
+    return m->opts->schedule && tokens < wanted && wanted - tokens > wanted / 20;
 }
 
 /* Writes what a period wanted of a source and took. */
@@ -237,7 +238,7 @@ static int put_taken(const struct shuffle_mix *m, const struct slu_mixer *x, uns
                        p ? ", " : "", (double)m->mix.source[s].weight[p] / SLU_MIX_ONE,
                        (unsigned long long)wanted, (unsigned long long)n.tokens,
                        (unsigned long long)n.sequences);
-    if (!rc && is_short(wanted, n.tokens))
+    if (!rc && is_short(m, wanted, n.tokens))
         rc = slu_buf_printf(t, err, ", \"short\": %llu",
                             (unsigned long long)(wanted - n.tokens));
     return rc ? rc : slu_buf_printf(t, err, "}");
@@ -329,12 +330,12 @@ static void warn_of_none(const struct shuffle_mix *m, const struct slu_mixer *x)
 static void warn_of_short(const struct shuffle_mix *m, const struct slu_mixer *x)
 {
     unsigned n = 0;
-    for (unsigned s = 0; s < m->mix.n_source && m->mix.n_period > 1; s++) {
+    for (unsigned s = 0; s < m->mix.n_source; s++) {
         const struct slu_count *taken = slu_mixer_gave(x, s)->taken;
         for (unsigned p = 0; p < m->mix.n_period; p++) {
             uint64_t wanted = slu_mixer_planned(x)->target[s][p];
             if (!slu_mixer_gave(x, s)->sequences_used ||
-                !is_short(wanted, taken[p].tokens) || n++ >= MOST_SHORT)
+                !is_short(m, wanted, taken[p].tokens) || n++ >= MOST_SHORT)
                 continue;
             cli_warn(m->ctx,
                      "--mix-schedule: period %u wants %llu token%s of %s and takes "

@@ -74,7 +74,7 @@ int shuffle_mix_card(const struct shuffle_mix *m, const struct slu_mixer *x,
         "share |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
     for (unsigned s = 0; s < b->n_source && !rc; s++)
         rc = put_source(b, x, s, all, t, err);
-    if (!rc && b->n_period > 1)
+    if (!rc && m->opts->schedule)
         rc = put_periods(b, x, t, err);
     return rc ? rc : slu_buf_printf(t, err, "\n");
 }

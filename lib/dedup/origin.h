@@ -39,6 +39,12 @@ static inline struct slu_origin slu_origin_of(const struct slu_batch *b,
     return p;
 }
 
+/* The tokens that count, in the parameters of work files. */
+static inline const char *slu_on_param(bool trained)
+{
+    return trained ? "trained" : "all";
+}
+
 SLU_END_DECLS
 
 #endif

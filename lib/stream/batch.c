@@ -118,6 +118,30 @@ int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
     return SLU_OK;
 }
 
+int slu_batch_trained_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
+                          struct slu_buf *scratch, const void **ids, uint64_t *n_ids,
+                          struct slu_err *err)
+{
+    *ids = slu_batch_at(b, i);
+    *n_ids = n;
+    if (!b->masks)
+        return SLU_OK;
+    slu_buf_clear(scratch);
+    int rc = slu_buf_reserve(scratch, n * sizeof(uint32_t), err);
+    if (rc)
+        return rc;
+    const uint32_t *marked = slu_batch_at(b, i);
+    uint32_t *plain = (void *)scratch->data;
+    uint64_t m = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        plain[m] = marked[k] & ~SLU_TRAINED;
+        m += marked[k] >> 31;
+    }
+    *ids = plain;
+    *n_ids = m;
+    return SLU_OK;
+}
+
 struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n)
 {
     const void *tok = slu_batch_at(b, i);

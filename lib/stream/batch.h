@@ -214,6 +214,12 @@ static inline bool slu_batch_trained(const struct slu_batch *b, uint64_t i)
 SLU_MUST_USE int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
                                struct slu_buf *scratch, const void **ids,
                                struct slu_err *err);
+/* The same of those of the n tokens that are trained on, which are all without masks.
+ * *n_ids: their number. */
+SLU_MUST_USE int slu_batch_trained_ids(const struct slu_batch *b, uint64_t i,
+                                       uint64_t n, struct slu_buf *scratch,
+                                       const void **ids, uint64_t *n_ids,
+                                       struct slu_err *err);
 /* Returns slu_hash_tokens of the n plain ids from token i on. */
 struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n);
 /* Returns that of sequence i, which keeps it. */

@@ -228,7 +228,7 @@ for bad in 'input. = web' 'tokenize = --domain all'; do
     status "$bad" 1 sluice-batch init bad refused
     check "  names the line" grep -q '^sluice-batch: bad:3: .*input.DOMAIN' err
 done
-printf '%s\n' 'input = web' 'parts = 2' 'tokenize = --spans-field spans --domain-field domain --score-field score' 'decompose =' >fields
+printf '%s\n' 'input = web' 'parts = 2' 'tokenize = --spans-field spans --domain-field domain --score-field score' 'dedup = --near --on trained' 'decompose =' >fields
 status "fields that are seen in the inputs only" 0 sluice-batch init fields fields-out
 
 # Filters, whose fields and lists the text of the check does not know; the report has their sums.

@@ -137,6 +137,62 @@ for i in 1 2; do
 done
 check "there was a cache" test -n "$(ls cache)"
 
+# Questions under one long prompt: dedup --near keeps one, and each with --on trained, but for the answer that is there twice.
+"$PYTHON" -c 'import json, random
+r = random.Random(3)
+words = lambda n: " ".join("w%d" % r.randrange(1000) for _ in range(n))
+system, last = words(600), words(20)
+for i in range(200):
+    head, answer = "%s\n%s\n" % (system, words(9)), last if i in (7, 90) else words(20)
+    print(json.dumps({"text": head + answer, "spans": [[len(head), len(head) + len(answer)]]}))' >q.jsonl
+tokenize -q -t bytes --spans-field spans q.jsonl -o q.tks
+tokenize -q -t bytes q.jsonl -o unmasked.tks
+left() { inspect --json "$1" | json /dev/stdin 'd["documents"]'; }
+for mode in "--near 1" "--ngrams=document 1" "--exact 200"; do
+    all=${mode#* } mode=${mode% *}
+    status "dedup $mode" 0 dedup $mode -o x.tks q.tks
+    same "dedup $mode: the prompts count" "$all" "$(left x.tks)"
+    if [ $mode = --exact ]; then
+        check "  which needs no warning, as whole dialogues are compared" shell '! grep masks err'
+    else
+        same "  with one warning that names the way" 1 "$(grep -c '^dedup: the stream has masks, .*--on trained' err)"
+    fi
+    status "dedup $mode --on all" 0 dedup $mode --on all -o y.tks q.tks
+    check "  says that they do" shell '! grep masks err'
+    same "  is the default" "$(sha x.tks)" "$(sha y.tks)"
+    status "dedup $mode --on trained" 0 dedup $mode --on trained -o y.tks q.tks
+    same "dedup $mode --on trained: the answers do" 199 "$(left y.tks)"
+    check "  without a warning" shell '! grep masks err'
+    dedup -q $mode --on trained -T 1 -M 64M -o z.tks <q.tks
+    same "  the same for any -T and -M" "$(sha y.tks)" "$(sha z.tks)"
+    same "  its provenance says so" 1 "$(inspect --json y.tks | grep -c '"arguments": "[^"]*--on=trained"')"
+    status "  without masks" 1 dedup $mode --on trained -o z.tks unmasked.tks
+    same "  is refused" "dedup: --on trained: the stream has no masks, which tell what is trained on (tokenize --spans-field);\
+ leave --on out to compare all tokens" "$(cat err)"
+done
+status "dedup --substring cuts prompts" 0 dedup --substring 50 -o z.tks q.tks
+check "  and says so" grep -q 'what repeats is cut out of prompts too' err
+status "  --on" 2 dedup --substring 50 --on trained -o z.tks q.tks
+check "  is not its option" grep -q -- '--on needs --exact or --near or --ngrams' err
+status "an index of n-grams for --against" 2 dedup --ngrams --save-index g.idx --on trained -o z.tks q.tks
+check "  has all tokens" grep -q -- '--on trained: nothing is dropped' err
+for mode in --exact --near; do
+    dedup -q $mode --on all --save-index all.idx -o z.tks -f q.tks
+    dedup -q $mode --on trained --save-index trained.idx -o z.tks -f q.tks
+    status "dedup $mode: an index of the other tokens" 1 dedup -q $mode --on trained --against all.idx -o z.tks q.tks
+    same "  is refused" "dedup: all.idx: was made of all tokens, and this run compares those that are trained on" "$(cat err)"
+    status "dedup $mode: and of the others" 1 dedup -q $mode --against trained.idx -o z.tks q.tks
+    same "  is refused too" "dedup: trained.idx: was made of the tokens that are trained on, and this run compares all" "$(cat err)"
+    dedup -q $mode --stage sign --work w$mode --on trained --part 0/1 q.tks
+    status "dedup $mode: a stage with the other" 1 dedup -q $mode --stage group --work w$mode --part 0/1
+    check "  is refused" grep -q "sign.0-of-1: was made with on=trained, and this run has on=all" err
+    dedup -q $mode --stage sign --work v$mode --part 0/1 q.tks 2>err
+    dedup $mode --stage sign --work u$mode --part 0/1 q.tks 2>err
+    [ $mode = --exact ] || check "  the stage sign warns" grep -q 'one long prompt' err
+    dedup $mode --stage group --work u$mode --part 0/1 2>err
+    check "  and the next does not" shell '! grep masks err'
+done
+
 # the sum of the reports of a job
 spans --stats 1.json t.jsonl | dedup -q --stats 2.json -o z.tks
 inspect --merge-stats 1.json 2.json >m.json

@@ -228,6 +228,60 @@ def dedup_against(want):
         os.unlink("m.idx")
 
 
+ANSWERS = [["--exact"], ["--near", "--threshold", "0.5"], ["--near", "--ngram", 2, "--unit", "char", "--seed", 3],
+           ["--near", "--ngram", 3, "--unit", "token", "--keep", "longest"], ["--near", "--no-verify", "--rows", 4],
+           ["--ngrams=document", "--ngram", 2, "--overlap", "0.5", "--fp-rate", "0.000001"]]
+
+
+def dedup_answers(rng):
+    """dedup --on trained keeps what dedup keeps of a stream of the trained tokens alone, and what has none of them."""
+    words, old = ["w%d" % i for i in range(60)], []
+    prompts = [" ".join(rng.choices(words, k=300)) + "\n" for _ in range(3)]
+    with open("d.jsonl", "w") as f:
+        for i in range(6 * N):
+            answer = rng.choices(words, k=rng.choice((1, 2, 8, 20))) if not old or rng.random() < 0.4 else list(rng.choice(old))
+            if rng.random() < 0.3:
+                answer[rng.randrange(len(answer))] = "n%d" % i
+            old.append(answer)
+            answer, prompt, cut = " ".join(answer), rng.choice(prompts) + str(i) * 20, rng.randrange(3)
+            n, k = len(prompt), len(prompt) + cut
+            f.write(json.dumps({"text": prompt + answer[:cut] + "\n\n" + answer[cut:],
+                                "spans": [[n, n + cut], [k + 2, k + 2 + len(answer) - cut]]}) + "\n")
+    run("tokenize", "-t", "bytes", "--no-eos", "--spans-field", "spans", "d.jsonl", "-o", "whole.tks")
+    run("decompose", "--min", 16, "--max", 64, "whole.tks", "-o", "pieces.tks")
+    for stream in "whole", "pieces":
+        places, texts = [], []
+        for q in tokstream.Reader(open(stream + ".tks", "rb"), cuts=True):
+            places.append((q.segments[0].document, q.segments[0].offset))
+            texts.append("".join(chr(t) for t, on in zip(q.tokens, q.mask) if on))
+        line, at = {}, 0
+        with open("alone.jsonl", "w") as f:
+            for place, text in zip(places, texts):
+                if text:
+                    line[at] = place
+                    at += f.write(json.dumps({"text": text}) + "\n")
+        run("tokenize", "-t", "bytes", "--no-eos", "alone.jsonl", "-o", "alone.tks", "-f")
+        none = len(places) - len(line)
+        say((none > 0) == (stream == "pieces"), "%s: %d without a trained token" % (stream, none))
+        for mode in ANSWERS:
+            what = "%s: dedup %s --on trained" % (stream, " ".join(map(str, mode)))
+            run("dedup", *mode, "alone.tks", "-o", "out.tks", "-f")
+            left = {line[q.segments[0].document] for q in tokstream.Reader(open("out.tks", "rb"))}
+            want = [p for p, text in zip(places, texts) if not text or p in left]
+            run("dedup", *mode, "--on", "trained", stream + ".tks", "-o", "out.tks", "-f", "--stats", "s.json")
+            got = [(q.segments[0].document, q.segments[0].offset) for q in tokstream.Reader(open("out.tks", "rb"), cuts=True)]
+            say(got == want and none < len(got) < len(places), "%s: %d of %d" % (what, len(got), len(places)))
+            counts = json.load(open("s.json"))
+            say(counts["without_trained" if mode == ["--exact"] else "without_words"] == none, what + ": counts those without")
+            if mode[0] == "--ngrams=document" or "longest" in mode:
+                continue
+            run("dedup", *mode, "--on", "trained", stream + ".tks", "--save-index", "m.idx", "-o", "out.tks", "-f")
+            run("dedup", *mode, "--on", "trained", stream + ".tks", "--against", "m.idx", "-o", "out.tks", "-f")
+            say(json.load(open("s.json"))["sequences"]["in"] - counts["sequences"]["dropped"].get(mode[0][2:] + "-duplicate") == len(got) and
+                sum(1 for _ in tokstream.Reader(open("out.tks", "rb"), cuts=True)) == none, what + ": its index has all that is trained on")
+            os.unlink("m.idx")
+
+
 SETS = [["parquet"], ["megatron-sft"], ["olmo"], ["mds"], ["mds", "--max-segments", 600, "--compress", "none"],
         ["litdata"], ["litdata", "--compress", "zstd"], ["wds", "--accept-mismatch"],
         ["wds", "--accept-mismatch", "--member", "json.gz"]]
@@ -359,6 +413,7 @@ def main():
     for mode in (["--exact"], ["--near"], ["--ngrams"], ["--substring", "20"]):
         step("dedup %s" % " ".join(mode), want, "dedup", *mode, "a.tks", exactly=False)
     dedup_against(want)
+    dedup_answers(rng)
     for method in ("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat", "multi"):
         length = ["--buckets", "64,512"] if method == "multi" else ["--length", 512]
         for options in ([], ["--fill", "drop"], ["--mix-domains"]):
@@ -384,7 +439,7 @@ def main():
             files.append("part%d.tks" % i)
         same("tokenize in %d parts" % n, Book(*files), want)
         stages("shuffle", want, "shuffle", [("scatter", "parts"), ("gather", "ranges")], ["--seed", "3"], n, files)
-        for mode in (["--exact"], ["--near"], ["--substring", "20"]):
+        for mode in (["--exact"], ["--near"], ["--substring", "20"], ["--exact", "--on", "trained"], ["--near", "--on", "trained"]):
             dedup_stages(want, mode, n, files)
         stages("pack", want, "pack", [("count", "parts"), ("plan", "one"), ("scatter", "parts"), ("gather", "ranges")],
                ["--length", "512", "--long", "split"], n, files)

@@ -48,7 +48,9 @@ class Stream:
             out.append((begin, len(tokens)))
         return out
 
-    def words(self, tokens, unit):
+    def words(self, tokens, unit, trained=None):
+        if trained is not None:
+            tokens = [t for t, on in zip(tokens, trained) if on]
         tokens = [t for t in tokens if t not in self.special]
         return tokens if unit == "token" else words_of(b"".join(self.vocab[t] for t in tokens), unit)
 
@@ -61,7 +63,7 @@ def grams(words, n, least):
     return [tuple(words[i:i + n]) for i in range(len(words) - n + 1)]
 
 
-def oracle(s, by, n, least, overlap, unit):
+def oracle(s, by, n, least, overlap, unit, on):
     """What stays: [[(source, document, offset, length)], tokens]; what went: rows of the report."""
     seen, out, rows, left_counts = set(), [], [], {"document": 0, "paragraph": 0}
 
@@ -71,6 +73,7 @@ def oracle(s, by, n, least, overlap, unit):
 
     for q in s.sequences:
         tokens = list(q.tokens)
+        mask = list(q.mask) if on == "trained" else [1] * len(tokens)
         place = [(g, g.offset + i) for g in q.segments for i in range(g.length)]
 
         def row(what, at, length, of, k):
@@ -80,14 +83,14 @@ def oracle(s, by, n, least, overlap, unit):
 
         gone = set()
         if by == "document":
-            of = grams(s.words(tokens, unit), n, least)
+            of = grams(s.words(tokens, unit, mask), n, least)
             drop, k = repeats(of, seen)
             if drop:
                 row("document", 0, len(tokens), len(of), k)
                 continue
             seen |= set(of)
         else:
-            units = [(a, b, s.words(tokens[a:b], unit)) for a, b in s.paragraphs(tokens)]
+            units = [(a, b, s.words(tokens[a:b], unit, mask[a:b])) for a, b in s.paragraphs(tokens)]
             each = [grams(w, n, least) for _, _, w in units]
             everything = [g for of in each for g in of]
             drop, k = repeats(everything, seen)
@@ -120,10 +123,10 @@ def oracle(s, by, n, least, overlap, unit):
     return out, rows, left_counts
 
 
-def compare(name, data, by, n=13, least=None, overlap="0.8", unit="word"):
+def compare(name, data, by, n=13, least=None, overlap="0.8", unit="word", on="all"):
     s = Stream(data)
-    want, want_rows, left = oracle(s, by, n, n if least is None else least, Fraction(overlap), unit)
-    args = ["--ngrams=" + by, "--ngram", n, "--overlap", overlap, "--unit", unit, "--fp-rate", "0.000001"]
+    want, want_rows, left = oracle(s, by, n, n if least is None else least, Fraction(overlap), unit, on)
+    args = ["--ngrams=" + by, "--ngram", n, "--overlap", overlap, "--unit", unit, "--fp-rate", "0.000001", "--on", on]
     if least is not None:
         args += ["--min-words", least]
     with tempfile.TemporaryDirectory() as d:
@@ -208,4 +211,18 @@ if not any(g.source == PADDING for q in Stream(packed).sequences for g in q.segm
     result(False, "packed sequences are padded")
 compare("packed", packed, "paragraph", n=5, overlap="0.7")
 compare("packed", packed, "both", n=3)
+# Of dialogues what is trained on: the same texts behind one prompt, answer and prompt in turns within lines.
+lines, prompt = [], "%s\n" % " ".join(vocabulary[:60])
+for i, text in enumerate(docs):
+    at = sorted(rng.choices(range(len(text) + 1), k=4))
+    spans = [[0, len(text)] if i % 3 else [at[0], at[1]], [at[2], at[3]]]
+    lines.append(json.dumps({"text": prompt + text, "spans": [[len(prompt) + a, len(prompt) + b] for a, b in spans]}).encode() + b"\n")
+for tokenizer in "builtin", "bytes":
+    masked = run("tokenize", "-t", tokenizer, "--spans-field", "spans", "--no-eos", stdin=b"".join(lines))
+    for way in "both", "paragraph", "document":
+        compare("what is trained on, " + tokenizer, masked, way, n=3, overlap="0.5", on="trained")
+        compare("what is trained on, " + tokenizer, masked, way, n=0, least=1, overlap="1", on="trained")
+pieces = run("decompose", "--min", 16, "--max", 256, stdin=masked)
+compare("what is trained on, pieces", pieces, "both", n=3, overlap="0.5", on="trained")
+compare("what is trained on, pieces", pieces, "document", n=4, unit="token", on="trained")
 finish()

@@ -86,6 +86,9 @@ class Draw:
             self.vocab or m(0.95, "--unit", "token")
         m(0.3, "--seed", self.rng.randrange(3))
 
+    def on(self):
+        self.maybe(0.6 if self.masks else 0.01, "--on", self.one("trained", "trained", "all"))
+
     def index(self, *how):
         """Programs that make an index of another corpus."""
         t = ["-t", "bytes"] if ["-t", "bytes"] in self.first["groups"] else []
@@ -97,6 +100,7 @@ class Draw:
         pre = []
         if mode == "exact":
             m(0.6, "--exact")
+            self.on()
             m(0.25, "--pairs", "{out}.pairs")
         elif mode == "near":
             self.groups.append(["--near"])
@@ -108,6 +112,7 @@ class Draw:
                 m(0.2, "--keep", "domain-order", "--domains", self.one("code,web", "web", "ünï,none"))
             m(0.2, "--pairs", "{out}.pairs")
             m(0.07, "--audit=%d" % self.one(10, 500))
+            self.on()
         elif mode == "ngrams":
             m(1, self.one("--ngrams", "--ngrams=paragraph", "--ngrams=document"))
             m(0.6, "--ngram", self.one(0, 1, 3, 8))
@@ -116,6 +121,7 @@ class Draw:
             m(0.2, "--fp-rate", self.one("0.0001", "0.3"))
             m(0.3, "--report", "{out}.report")
             m(0.2 if self.vocab else 0.95, "--unit", "token")
+            self.on()
         elif mode == "substring":
             m(1, "--substring", self.one(2, 8, 20, 50, 200))
             if not m(0.15, "--annotate", "--pairs", "{out}.pairs"):

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/dedup/exact/exact.h"
+#include "lib/stream/mask.h"
 #include "over.h"
 
 enum { N = 120000, KINDS = 70000 };
@@ -222,6 +223,79 @@ static void test_places(void **state)
     }
 }
 
+/* Three tokens: a prompt that no other document has, and an answer; every 16th document
+ * has nothing that is trained on. */
+static int add_dialogue(void *ctx, struct slu_batch *b, uint64_t i, struct slu_err *err)
+{
+    const uint32_t kind = (uint32_t)kind_of(i), bit = i % 16 != 0;
+    const uint32_t tok[] = {slu_mask_mark(kind >> 16, bit), (uint32_t)i,
+                            slu_mask_mark(kind & 0xffff, bit)};
+    struct slu_seg g = {3, i, 0, 3, SLU_NO_DOMAIN, 0, 0};
+
+    (void)ctx;
+    b->masks = true;
+    return slu_batch_add(b, tok, 3, &g, 1, NULL, err);
+}
+
+static int emit_dialogue(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct seen *s = ctx;
+
+    (void)err;
+    for (size_t i = 0; i < b->n_seq; i++)
+        s->out[s->n_out++] = b->seg[b->seq[i].seg_off].document;
+    return SLU_OK;
+}
+
+static void test_trained(void **state)
+{
+    static const uint64_t budget[] = {256 << 20, 1 << 20};
+    bool *has = malloc(KINDS);
+    struct seen *s = malloc(sizeof *s);
+
+    (void)state;
+    for (size_t t = 0; t < 4; t++) {
+        const struct slu_exact_cfg cfg = {.budget_byte = budget[t / 2],
+                                          .tmpdir = "/tmp",
+                                          .n_threads = 1,
+                                          .trained = true,
+                                          .emit = emit_dialogue,
+                                          .pair = t % 2 ? pair : NULL,
+                                          .ctx = s};
+        struct over docs = {.n = N, .add = add_dialogue};
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_header h;
+        struct slu_exact *x;
+        struct slu_reader *r;
+        struct slu_sum in;
+        size_t n = 0;
+        slu_header_init(&h);
+        h.tok_bytes = 4;
+        h.vocab_size = N;
+        h.eos = h.bos = h.pad = SLU_NO_TOKEN;
+        h.masks = true;
+        memset(s, 0, sizeof *s);
+        assert_int_equal(slu_exact_new(&x, &cfg, &err), SLU_OK);
+        assert_int_equal(over_of(&r, &docs, &h, &err), SLU_OK);
+        assert_int_equal(slu_exact_run(x, r, 2, &in, &err), SLU_OK);
+        memset(has, 0, KINDS);
+        for (uint64_t i = 0; i < N; i++) {
+            bool *seen = &has[kind_of(i)];
+            if (i % 16 == 0 || !*seen)
+                assert_int_equal(s->out[n++], i);
+            *seen |= i % 16 != 0;
+        }
+        assert_int_equal(s->n_out, n);
+        assert_int_equal(s->n_pair, t % 2 ? N - n : 0);
+        assert_int_equal(slu_exact_result(x)->untrained, N / 16);
+        assert_int_equal(slu_exact_result(x)->waited > 0, t >= 2);
+        slu_exact_free(x);
+        slu_reader_free(r);
+    }
+    free(has);
+    free(s);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -238,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budgets),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_trained),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

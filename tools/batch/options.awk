@@ -19,7 +19,7 @@ BEGIN {
     for (i in list)
         whole[list[i]] = 1
     output["save-index"] = 1
-    split("mix mix-by mix-schedule max-tokens max-epochs batch-tokens domain-from domain-default spans-field where fasttext ids-keep ids-drop urls-drop url-field member rules c4-lines", list, " ")
+    split("mix mix-by mix-schedule max-tokens max-epochs batch-tokens domain-from domain-default spans-field on where fasttext ids-keep ids-drop urls-drop url-field member rules c4-lines", list, " ")
     for (i in list)
         of_text[list[i]] = 1
 }

@@ -37,6 +37,7 @@ static int check_save(const struct dedup_opts *o, struct slu_err *err)
     const char *vain = o->ngrams != 0 ? "--ngrams=paragraph and =document"
                        : o->overlap   ? "--overlap"
                        : o->fp_rate != DEDUP_FP_RATE ? "--fp-rate"
+                       : o->trained                  ? "--on trained"
                                                      : NULL;
     if (vain)
         return slu_fail(err, SLU_E_USAGE,

@@ -15,6 +15,7 @@
 #include "tools/dedup/dedup.h"
 
 static const char *const unit_names[] = {"word", "token", "char", NULL};
+static const char *const on_names[] = {"all", "trained", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
@@ -54,6 +55,10 @@ static const struct cli_opt options[] = {
     {"unit", 0, CLI_CHOICE, AT(unit), NULL,
      "near, ngrams: units of an n-gram; default word", .choice = unit_names,
      .result = true},
+    {"on", 0, CLI_CHOICE, AT(trained), NULL,
+     "exact, near, ngrams: compare all tokens (default), or those that are\n"
+     "trained on",
+     .choice = on_names, .result = true},
     {"keep", 0, CLI_CHOICE, AT(keep), NULL,
      "near: document that is kept of similar ones; default first", .choice = keep_names,
      .result = true},
@@ -136,6 +141,7 @@ static const struct {
     {"rows", DEDUP_NEAR},
     {"ngram", DEDUP_NEAR | DEDUP_NGRAMS},
     {"threshold", DEDUP_NEAR},
+    {"on", DEDUP_EXACT | DEDUP_NEAR | DEDUP_NGRAMS},
     {"unit", DEDUP_NEAR | DEDUP_NGRAMS},
     {"no-verify", DEDUP_NEAR},
     {"band-cap", DEDUP_NEAR},
@@ -316,12 +322,47 @@ int dedup_open_output(void *ctx, struct slu_err *err)
                            slu_reader_names(io->reader), false, err);
 }
 
+static void warn_prompts(struct cli_ctx *ctx)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    if (cli_given(ctx, "on") || (cli_flow_stage(ctx) && !cli_flow_is(ctx, "sign")))
+        return;
+    if (o->near || (o->ngrams >= 0 && !o->save_index))
+        cli_warn(ctx, "the stream has masks, as dialogues have, and prompts count too: "
+                      "of different dialogues under one long prompt only one may be "
+                      "left; --on trained compares what is trained on, --on all is "
+                      "as now");
+    else if (cli_given(ctx, "substring") && !o->annotate)
+        cli_warn(ctx,
+                 "the stream has masks, as dialogues have, and what repeats is cut "
+                 "out of prompts too");
+}
+
+int dedup_open_reader(struct dedup_io *io, struct slu_err *err)
+{
+    const struct dedup_opts *o = io->ctx->opts;
+    int rc = cli_open_reader(io->ctx, &io->reader, err);
+
+    if (rc)
+        return rc;
+    if (slu_reader_header(io->reader)->masks)
+        warn_prompts(io->ctx);
+    else if (o->trained)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "--on trained: the stream has no masks, which tell what is "
+            "trained on (tokenize --spans-field); leave --on out to compare "
+            "all tokens");
+    return SLU_OK;
+}
+
 int dedup_open(struct dedup_io *io, struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
 
     *io = (struct dedup_io){.ctx = ctx};
-    int rc = cli_open_reader(ctx, &io->reader, err);
+    int rc = dedup_open_reader(io, err);
     if (rc)
         return rc;
     const struct slu_header *h = slu_reader_header(io->reader);
@@ -401,15 +442,16 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
 const struct slu_tool slu_tool = {
     .name = "dedup",
     .synopsis =
-        "[--exact] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
-        "      [-o FILE] [STREAM ...]\n"
+        "[--exact] [--on all|trained] [--against INDEX] [--save-index INDEX]\n"
+        "      [--pairs FILE] [-o FILE] [STREAM ...]\n"
         "--near [--bands N --rows N] [--ngram N] [--unit word|token|char]\n"
-        "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
-        "      [--audit] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
+        "      [--threshold J] [--on all|trained]\n"
+        "      [--keep first|longest|domain-order] [--no-verify] [--audit]\n"
+        "      [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
         "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token|char]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
-        "      [--report FILE] [-o FILE] [STREAM ...]\n"
+        "      [--on all|trained] [--report FILE] [-o FILE] [STREAM ...]\n"
         "--ngrams --save-index INDEX [--ngram N] [--min-words N] [STREAM ...]\n"
         "--against INDEX [--cut [--window N]] [--report FILE] [STREAM ...]\n"
         "--substring N [--cut [--min-keep N] | --annotate] [--pairs FILE]\n"

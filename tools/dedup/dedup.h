@@ -19,6 +19,7 @@
 
 struct dedup_opts {
     bool exact, near;
+    int trained; /* --on: only tokens that are trained on count */
     const char *pairs;
     /* --near */
     uint64_t ngram; /* UINT64_MAX: not given, see dedup_ngram */
@@ -175,6 +176,9 @@ struct dedup_io {
     uint64_t tok;                /* tokens kept so far */
 };
 
+/* Opens io->reader. Refuses a stream without masks with --on trained, and warns of one
+ * with masks where the mode drops texts for their prompts and --on is not given. */
+SLU_MUST_USE int dedup_open_reader(struct dedup_io *io, struct slu_err *err);
 /* Opens reader, writer and pairs; refuses streams without tokens. io is zeroed first,
  * so that dedup_abort is valid after any failure. */
 SLU_MUST_USE int dedup_open(struct dedup_io *io, struct cli_ctx *ctx,

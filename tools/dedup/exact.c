@@ -25,6 +25,7 @@ static int known(void *ctx, struct slu_exact *x, struct slu_err *err)
 
 int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
 {
+    const struct dedup_opts *o = ctx->opts;
     struct dedup_io io;
     struct slu_exact *x = NULL;
     struct slu_sum in = {0};
@@ -46,6 +47,7 @@ int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
                                     ctx->common.memory - share - dedup_pairs_byte(ctx),
                                 .tmpdir = ctx->common.tmpdir,
                                 .n_threads = (unsigned)ctx->common.threads,
+                                .trained = o->trained,
                                 .emit = dedup_emit,
                                 .pair = io.pairs.out ? put_pair : NULL,
                                 .seen = io.pairs.out ? dedup_pairs_seen : NULL,
@@ -58,6 +60,8 @@ int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
         const struct slu_exact_result *r = slu_exact_result(x);
         ctx->spill_bytes = r->spilled_byte;
         cli_stat_u64(ctx, "waited_sequences", r->waited);
+        if (o->trained)
+            cli_stat_u64(ctx, "without_trained", r->untrained);
         rc = dedup_close(&io, &in, "exact-duplicate", r->dropped, err);
     }
     slu_exact_free(x);
@@ -72,20 +76,24 @@ static int report(struct dedup_io *io, const struct slu_exact *x,
 {
     if (io->writer)
         return dedup_close(io, &r->in, "exact-duplicate", x->result.dropped, err);
-    if (cli_flow_is(io->ctx, "sign"))
+    if (cli_flow_is(io->ctx, "sign")) {
         cli_stat_u64(io->ctx, "signed_sequences", r->in.n.sequences);
-    else
+        if (x->cfg.trained && !r->skipped)
+            cli_stat_u64(io->ctx, "without_trained", x->result.untrained);
+    } else
         cli_stat_u64(io->ctx, "twins", x->n_duplicate);
     return SLU_OK;
 }
 
 int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err)
 {
+    const struct dedup_opts *o = ctx->opts;
     struct dedup_io io = {.ctx = ctx};
     const uint64_t in_flight = ctx->common.memory / 4;
     const struct slu_exact_cfg exact = {.budget_byte = ctx->common.memory - in_flight,
                                         .tmpdir = ctx->common.tmpdir,
                                         .n_threads = (unsigned)ctx->common.threads,
+                                        .trained = o->trained,
                                         .emit = dedup_emit,
                                         .open = dedup_open_output,
                                         .ctx = &io};
@@ -94,7 +102,7 @@ int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err)
     int rc = SLU_OK;
 
     if (cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
-        rc = cli_open_reader(ctx, &io.reader, err);
+        rc = dedup_open_reader(&io, err);
     if (!rc)
         rc = slu_exact_new(&x, &exact, err);
     if (!rc) {

@@ -12,7 +12,8 @@ static struct slu_index_cfg config(const struct cli_ctx *ctx, enum dedup_mode mo
 {
     const struct dedup_opts *o = ctx->opts;
 
-    return (struct slu_index_cfg){.exact = mode == DEDUP_EXACT,
+    return (struct slu_index_cfg){.trained = o->trained,
+                                  .exact = mode == DEDUP_EXACT,
                                   .n_band = (unsigned)o->bands,
                                   .n_row = (unsigned)o->rows,
                                   .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),

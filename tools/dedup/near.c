@@ -98,7 +98,9 @@ uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
     uint32_t domain = q->n_seg ? b->seg[q->seg_off].domain : SLU_NO_DOMAIN;
 
     if (o->keep == DEDUP_KEEP_LONGEST)
-        return UINT64_MAX - 1 - q->len_tok;
+        return UINT64_MAX - 1 -
+               (o->trained && b->masks ? slu_batch_loss(b, q->tok_off, q->len_tok)
+                                       : q->len_tok);
     if (o->keep == DEDUP_KEEP_DOMAIN)
         return rank_of(o->domains, domain == SLU_NO_DOMAIN
                                        ? NULL
@@ -301,6 +303,7 @@ static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
         .den = o->threshold_den,
         .band_cap = o->band_cap,
         .verify = o->verify,
+        .trained = o->trained,
         .budget_byte =
             ctx->common.memory - ctx->common.memory / 4 - dedup_pairs_byte(ctx),
         .tmpdir = ctx->common.tmpdir,
@@ -410,7 +413,7 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = dedup_index_name(ctx->opts, err);
     if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
-        rc = cli_open_reader(ctx, &io.reader, err);
+        rc = dedup_open_reader(&io, err);
     else
         cfg.budget_byte = ctx->common.memory / 8 * 7; /* this stage has no batches */
     if (!rc)

@@ -214,6 +214,7 @@ static int finish(struct job *j, struct slu_err *err)
     const struct slu_ngrams_result *r = slu_ngrams_result(j->g);
     struct slu_bloom_fill f = slu_ngrams_fill(j->g);
 
+    cli_stat_u64(ctx, "without_words", r->empty);
     cli_stat_u64(ctx, "ngrams", r->n_gram);
     cli_stat_u64(ctx, "distinct_ngrams_estimate", (uint64_t)(r->distinct + 0.5));
     cli_stat_u64(ctx, "filter_bytes", r->n_block * SLU_BLOOM_BLOCK_BYTE);
@@ -282,6 +283,7 @@ static int configure(struct job *j, struct slu_ngrams_cfg *cfg, struct slu_err *
                  .bos = h->bos,
                  .pad = h->pad},
         .by = (enum slu_ngrams_by)o->ngrams,
+        .trained = o->trained,
         .n = n,
         .min_words = o->min_words == UINT64_MAX ? n : o->min_words,
         .num = o->overlap_num,

@@ -178,7 +178,7 @@ int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err)
     int rc = SLU_OK;
 
     if (cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
-        rc = cli_open_reader(ctx, &io.reader, err);
+        rc = dedup_open_reader(&io, err);
     const struct slu_flow_cfg cfg = {.reader = io.reader,
                                      .ctx = &q,
                                      .begin = slu_substring_begin,

@@ -97,7 +97,7 @@ int slu_against_build(struct slu_against_out *o, struct slu_reader *r,
                                             build_emit, release_words};
     struct build t = {.o = o, .names = slu_reader_names(r), .emit = emit, .ctx = ctx};
 
-    int rc = slu_paras_finder_new(&t.finder, text, true, err);
+    int rc = slu_paras_finder_new(&t.finder, text, true, false, err);
     t.worker = rc ? NULL : new_workers(n_threads, err);
     if (!rc && !t.worker)
         rc = SLU_E_NOMEM;
@@ -300,7 +300,7 @@ int slu_against_filter(struct slu_against *c, struct slu_reader *r,
     struct filter t = {.c = c, .run = run};
 
     slu_gram_cut_init(&t.cut, run->text.tok_bytes);
-    int rc = slu_paras_finder_new(&t.finder, &run->text, !run->cut, err);
+    int rc = slu_paras_finder_new(&t.finder, &run->text, !run->cut, false, err);
     t.worker = rc ? NULL : new_workers(run->n_threads, err);
     if (!rc && !t.worker)
         rc = SLU_E_NOMEM;

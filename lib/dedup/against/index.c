@@ -9,15 +9,19 @@
 #include "lib/flow/workfile.h"
 
 enum { HEAD = 3 }; /* numbers before the keys */
+/* Where all tokens count the parameters do not say so, as before there was a choice. */
+#define TRAINED " on=trained"
 
 static void param_of(const struct slu_index_cfg *c, char *text, size_t n)
 {
+    const char *on = c->trained ? TRAINED : "";
+
     if (c->exact)
-        snprintf(text, n, "dedup=exact");
+        snprintf(text, n, "dedup=exact%s", on);
     else
-        snprintf(text, n, "dedup=near bands=%u rows=%u ngram=%u unit=%s seed=%llu",
+        snprintf(text, n, "dedup=near bands=%u rows=%u ngram=%u unit=%s seed=%llu%s",
                  c->n_band, c->n_row, c->n_gram, slu_unit_param(c->unit),
-                 (unsigned long long)c->seed);
+                 (unsigned long long)c->seed, on);
 }
 
 /* ---- writing ---- */
@@ -136,14 +140,15 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
 
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
         const uint64_t at = b->seq[i].tok_off, n_tok = b->seq[i].len_tok;
+        uint64_t n_ids = n_tok;
         const void *ids;
-        if (x->cfg.exact) {
-            rc = put_head(x, 1, slu_batch_hash(b, at, n_tok), err);
-            continue;
-        }
-        rc = slu_batch_ids(b, at, n_tok, &x->plain, &ids, err);
-        if (!rc)
-            rc = put_near(x, ids, n_tok, err);
+        rc = x->cfg.trained
+                 ? slu_batch_trained_ids(b, at, n_tok, &x->plain, &ids, &n_ids, err)
+                 : slu_batch_ids(b, at, n_tok, &x->plain, &ids, err);
+        if (!rc && x->cfg.exact)
+            rc = put_head(x, 1, slu_hash_tokens(ids, n_ids, b->tok_bytes), err);
+        else if (!rc)
+            rc = put_near(x, ids, n_ids, err);
     }
     return rc;
 }
@@ -190,6 +195,12 @@ int slu_index_open(struct slu_index **out, const char *path,
         memcpy(want.fingerprint, any ? has->fingerprint : h->fingerprint, 16);
         if (!cfg->exact && strstr(has->param, " unit="))
             rc = slu_unit_of(has->param, path, &unit, err);
+        bool trained = strstr(has->param, TRAINED);
+        if (!rc && trained != cfg->trained)
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: was made of %s, and this run compares %s", path,
+                          trained ? "the tokens that are trained on" : "all tokens",
+                          trained ? "all" : "those that are trained on");
     }
     if (!rc)
         rc = slu_workfile_match(x->file, &want, err);

@@ -28,7 +28,8 @@
 SLU_BEGIN_DECLS
 
 struct slu_index_cfg {
-    bool exact; /* all other fields are for near duplicates */
+    bool trained; /* only the tokens that are trained on count */
+    bool exact;   /* all further fields are for near duplicates */
     unsigned n_band, n_row, n_gram;
     enum slu_unit unit;
     uint64_t seed;

@@ -40,6 +40,8 @@ struct slu_exact_cfg {
     uint64_t budget_byte; /* for all data but the batches in flight; at least 1 MiB */
     const char *tmpdir;   /* borrowed */
     unsigned n_threads;
+    /* Only the tokens that are trained on count; a sequence without any stays. */
+    bool trained;
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     /* Called with each batch before anything is dropped of it; may be NULL. In one
@@ -59,7 +61,8 @@ struct slu_exact_cfg {
 struct slu_exact_result {
     struct slu_count dropped;
     uint64_t spilled_byte;
-    uint64_t waited; /* sequences that the table could not decide */
+    uint64_t waited;    /* sequences that the table could not decide */
+    uint64_t untrained; /* that stayed because no token of them counts */
 };
 
 SLU_MUST_USE int slu_exact_new(struct slu_exact **x, const struct slu_exact_cfg *cfg,

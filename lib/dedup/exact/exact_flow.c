@@ -22,6 +22,7 @@ int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
+    x->nothing = slu_hash_tokens("", 0, sizeof(uint32_t));
     *out = x;
     return SLU_OK;
 }
@@ -41,14 +42,19 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
 
 /* ---- decisions in memory, in one process ---- */
 
-/* Puts the hash of a sequence, or of a document of an index. */
+static bool is_nothing(const struct slu_exact *x, struct slu_u128 h)
+{
+    return !slu_u128_cmp(h, x->nothing);
+}
+
+/* Puts the hash of a sequence, or of a document of an index, unless it equals none. */
 static int decide_later(struct slu_exact *x, struct slu_u128 h,
                         const struct slu_origin *origin, struct slu_err *err)
 {
     const uint64_t row[] = {
         h.hi, h.lo, x->ordinal++, origin->source, origin->document, origin->offset};
 
-    return slu_table_put(x->table, row, err);
+    return is_nothing(x, h) ? SLU_OK : slu_table_put(x->table, row, err);
 }
 
 static int front(struct slu_exact *x, struct slu_err *err)
@@ -67,6 +73,8 @@ int slu_exact_known(struct slu_exact *x, struct slu_u128 hash, uint64_t number,
     const struct slu_origin origin = slu_origin_of_index(number);
     struct slu_origin first = origin;
     enum slu_seen_answer answer;
+    if (is_nothing(x, hash))
+        return SLU_OK;
     int rc = slu_seen_check(&x->seen, hash, &first, &answer, err);
 
     return rc || answer != SLU_SEEN_FULL ? rc : decide_later(x, hash, &origin, err);
@@ -98,8 +106,11 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
     for (size_t i = 0; i < b->n_seq; i++) {
         struct slu_seq q = b->seq[i];
         struct slu_origin origin = slu_origin_of(b, &q), kept = origin;
-        enum slu_seen_answer answer;
-        rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
+        enum slu_seen_answer answer = SLU_SEEN_NEW;
+        if (is_nothing(x, hash[i]))
+            x->result.untrained++;
+        else
+            rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
         if (!rc && answer == SLU_SEEN_KNOWN) {
             rc = drop(x, b, &q, &kept, err);
         } else if (!rc && (answer == SLU_SEEN_FULL || x->noting)) {
@@ -124,17 +135,29 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
 static int hash(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                 struct slu_err *err)
 {
-    struct slu_buf *out = side;
+    const struct slu_exact *x = ctx;
+    struct slu_buf *out = side, plain = SLU_BUF_INIT;
 
-    (void)ctx, (void)worker;
+    (void)worker;
     slu_buf_clear(out);
     int rc = slu_buf_reserve(out, b->n_seq * sizeof(struct slu_u128), err);
     if (rc)
         return rc;
     struct slu_u128 *h = (void *)out->data;
-    for (size_t i = 0; i < b->n_seq; i++)
-        h[i] = slu_seq_hash(b, i);
-    return SLU_OK;
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        const void *ids;
+        uint64_t n;
+        if (!x->cfg.trained) {
+            h[i] = slu_seq_hash(b, i);
+            continue;
+        }
+        rc = slu_batch_trained_ids(b, b->seq[i].tok_off, b->seq[i].len_tok, &plain,
+                                   &ids, &n, err);
+        if (!rc)
+            h[i] = slu_hash_tokens(ids, n, b->tok_bytes);
+    }
+    slu_buf_release(&plain);
+    return rc;
 }
 
 static int put_hashes(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
@@ -145,14 +168,23 @@ static int put_hashes(void *ctx, struct slu_batch *b, void *side, struct slu_err
     const struct slu_origin none = {0, 0, 0};
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < b->n_seq && !rc; i++)
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        x->result.untrained += is_nothing(x, h[i]);
         rc = decide_later(x, h[i], &none, err);
+    }
     return rc;
 }
 
 static void release_hashes(void *side)
 {
     slu_buf_release(side);
+}
+
+static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_exact *x = ctx;
+
+    return slu_buf_printf(t, err, " on=%s", slu_on_param(x->cfg.trained));
 }
 
 static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
@@ -291,7 +323,7 @@ static const struct slu_table_spec tables[TABLES] = TABLE(0),
                                    with_origins[TABLES] = TABLE(ORIGIN_WORDS);
 
 static const struct slu_stage stages[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, NULL, sign},
+    {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, words_of_sign, sign},
     {"group", SLU_STAGE_RANGES, IN(HASH, SLU_READ_RANGE), OUT(DROP), 0, NULL, group},
     {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_READ_RANGE), NULL, 0, 0,
      NULL, filter},

@@ -32,6 +32,8 @@ struct slu_exact {
     struct slu_flow *flow;   /* the current stage */
     struct slu_table *table; /* the table that the stage puts or reads */
     uint64_t ordinal;        /* sign: ordinal of the next sequence */
+    struct slu_u128 nothing; /* the hash of no tokens, which only a sequence of which
+                                none is trained on has */
     /* In one process: */
     struct slu_seen seen;
     bool noting;      /* pairs wait, because an earlier one waits */

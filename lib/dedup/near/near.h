@@ -15,7 +15,8 @@
  *  4. In order: d is dropped if a kept k has an edge to d; the smallest such k is its
  *     witness.
  * So the kept documents depend only on the order, not on threads, memory or temporary
- * files. A document without words has an empty set and is always kept. Sets are
+ * files. A document without words has an empty set and is always kept: also
+ * one of which no token is trained on, if only these count. Sets are
  * compared by 128-bit hashes, bands and n-grams by 64-bit hashes.
  *
  * MinHash and banding: Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive
@@ -80,6 +81,7 @@ struct slu_near_cfg {
     uint64_t num, den; /* threshold, 0 < num <= den <= 10^9 */
     uint64_t band_cap; /* at least 1 */
     bool verify;
+    bool trained;   /* only the tokens that are trained on count */
     uint64_t audit; /* documents to sample, 0: no audit */
 
     uint64_t budget_byte;    /* for all data but the batches in flight */

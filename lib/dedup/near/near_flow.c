@@ -20,8 +20,8 @@ static struct slu_index_cfg index_cfg(const struct slu_near *x)
 {
     const struct slu_near_cfg *c = &x->cfg;
 
-    return (struct slu_index_cfg){false,     c->n_band, c->n_row,
-                                  c->n_gram, c->unit,   c->seed};
+    return (struct slu_index_cfg){c->trained, false,   c->n_band, c->n_row,
+                                  c->n_gram,  c->unit, c->seed};
 }
 
 /* Opens the index and checks its contents against the stage's words. */
@@ -52,9 +52,10 @@ static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err
     const struct slu_near_cfg *c = &x->cfg;
 
     return slu_buf_printf(
-        t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s against=%s",
+        t, err, " bands=%u rows=%u ngram=%u unit=%s on=%s seed=%llu keep=%s against=%s",
         c->n_band, c->n_row, c->n_gram, slu_unit_param(c->unit),
-        (unsigned long long)c->seed, c->keep, *x->against ? x->against : "nothing");
+        slu_on_param(c->trained), (unsigned long long)c->seed, c->keep,
+        *x->against ? x->against : "nothing");
 }
 
 int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,

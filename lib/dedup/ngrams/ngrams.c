@@ -22,7 +22,7 @@ struct worker {
     struct slu_gram_set set;
     struct slu_hll hll;
     struct slu_buf gram; /* counting: n-grams of one sequence */
-    uint64_t n_gram, n_paragraph;
+    uint64_t n_gram, n_paragraph, n_empty;
 };
 
 struct slu_ngrams {
@@ -96,6 +96,7 @@ static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_b
         d->n_gram += u.n_gram;
     }
     w->n_paragraph += p->n;
+    w->n_empty += !p->words.n;
     return rc;
 }
 
@@ -163,6 +164,7 @@ int slu_ngrams_count(struct slu_ngrams *g, struct slu_reader *r, unsigned n_slot
     for (unsigned i = 0; i < g->cfg.n_threads; i++) {
         g->result.n_gram += g->worker[i].n_gram;
         g->result.n_paragraph += g->worker[i].n_paragraph;
+        g->result.empty += g->worker[i].n_empty;
         if (i)
             slu_hll_merge(&g->worker[0].hll, &g->worker[i].hll);
     }
@@ -455,7 +457,7 @@ int slu_ngrams_new(struct slu_ngrams **out, const struct slu_ngrams_cfg *cfg,
         g->worker ? SLU_OK : slu_fail_nomem(err, cfg->n_threads * sizeof *g->worker);
     if (!rc)
         rc = slu_paras_finder_new(&g->finder, &cfg->text, cfg->by == SLU_BY_DOCUMENT,
-                                  err);
+                                  cfg->trained, err);
     if (rc) {
         slu_ngrams_free(g);
         return rc;

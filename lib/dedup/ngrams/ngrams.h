@@ -68,6 +68,7 @@ struct slu_ngrams_dropped {
 struct slu_ngrams_cfg {
     struct slu_shingler_cfg text; /* n is ignored */
     enum slu_ngrams_by by;
+    bool trained; /* only the tokens that are trained on have words */
     uint64_t n, min_words;
     uint64_t num, den; /* 0 < num <= den < 2^32 */
     double fp_rate;
@@ -80,6 +81,7 @@ struct slu_ngrams_cfg {
 };
 
 struct slu_ngrams_result {
+    uint64_t empty;                            /* documents without words */
     uint64_t n_gram;                           /* all n-grams, with repetitions */
     double distinct;                           /* estimated number of different
                                                   n-grams */

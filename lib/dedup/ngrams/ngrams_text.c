@@ -13,12 +13,14 @@ struct slu_paras_finder {
     uint8_t *kind;              /* by id; NULL: each sequence is one paragraph */
     uint64_t n_id;
     unsigned tok_bytes;
+    bool trained;
 };
 
 void slu_paras_release(struct slu_paras *p)
 {
     free(p->para);
     slu_buf_release(&p->plain);
+    slu_buf_release(&p->trained);
     slu_hashes_release(&p->words);
     *p = (struct slu_paras){0};
 }
@@ -26,6 +28,7 @@ void slu_paras_release(struct slu_paras *p)
 void slu_paras_trim(struct slu_paras *p)
 {
     slu_buf_trim(&p->plain, SLU_KEEP_BYTE);
+    slu_buf_trim(&p->trained, SLU_KEEP_BYTE);
     slu_hashes_trim(&p->words);
     p->n = 0;
     if (p->cap <= SLU_KEEP_BYTE / sizeof *p->para)
@@ -72,7 +75,7 @@ static int make_kinds(struct slu_paras_finder *f, const struct slu_shingler_cfg 
 }
 
 int slu_paras_finder_new(struct slu_paras_finder **out,
-                         const struct slu_shingler_cfg *cfg, bool whole,
+                         const struct slu_shingler_cfg *cfg, bool whole, bool trained,
                          struct slu_err *err)
 {
     struct slu_shingler_cfg one = *cfg;
@@ -83,6 +86,7 @@ int slu_paras_finder_new(struct slu_paras_finder **out,
         return slu_fail_nomem(err, sizeof *f);
     one.n = 1;
     f->tok_bytes = cfg->tok_bytes;
+    f->trained = trained;
     int rc = slu_shingler_new(&f->words, &one, err);
     if (!rc && !whole)
         rc = make_kinds(f, cfg, err);
@@ -94,16 +98,24 @@ int slu_paras_finder_new(struct slu_paras_finder **out,
     return SLU_OK;
 }
 
-static int add(const struct slu_paras_finder *f, const void *tok, uint64_t from,
-               uint64_t to, struct slu_paras *p, struct slu_err *err)
+/* Adds the paragraph of tokens [from, to) of q. tok: their ids, and those before. */
+static int add(const struct slu_paras_finder *f, const struct slu_batch *b,
+               const struct slu_seq *q, const void *tok, uint64_t from, uint64_t to,
+               struct slu_paras *p, struct slu_err *err)
 {
     struct slu_hashes *w = &p->words;
-    const uint8_t *at = (const uint8_t *)tok + from * f->tok_bytes;
+    const void *ids = (const uint8_t *)tok + from * f->tok_bytes;
+    uint64_t n = to - from;
     size_t had = w->n;
+    int rc = SLU_OK;
 
     if (from == to)
         return SLU_OK;
-    int rc = slu_shingle_add(f->words, at, to - from, w, err);
+    if (f->trained)
+        rc = slu_batch_trained_ids(b, q->tok_off + from, to - from, &p->trained, &ids,
+                                   &n, err);
+    if (!rc)
+        rc = slu_shingle_add(f->words, ids, n, w, err);
     if (!rc)
         rc = slu_grow(&p->para, &p->cap, p->n + 1, sizeof *p->para, err);
     if (rc)
@@ -124,7 +136,7 @@ int slu_paras_find(const struct slu_paras_finder *f, const struct slu_batch *b,
         return rc;
     p->n = p->words.n = p->words.n_sign = 0;
     if (!f->kind)
-        return add(f, tok, 0, n_tok, p, err);
+        return add(f, b, q, tok, 0, n_tok, p, err);
     for (uint64_t i = 0; i < n_tok; i++) {
         uint32_t id =
             f->tok_bytes == 2 ? ((const uint16_t *)tok)[i] : ((const uint32_t *)tok)[i];
@@ -132,12 +144,12 @@ int slu_paras_find(const struct slu_paras_finder *f, const struct slu_batch *b,
             return slu_fail(err, SLU_E_FORMAT, "id %u is not in the vocabulary", id);
         if (f->kind[id] == TEXT)
             continue;
-        rc = add(f, tok, from, i + (f->kind[id] == ENDS), p, err);
+        rc = add(f, b, q, tok, from, i + (f->kind[id] == ENDS), p, err);
         if (rc)
             return rc;
         from = i + 1;
     }
-    return add(f, tok, from, n_tok, p, err);
+    return add(f, b, q, tok, from, n_tok, p, err);
 }
 
 /* ---- n-grams ---- */

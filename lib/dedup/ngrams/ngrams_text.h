@@ -42,7 +42,8 @@ struct slu_paras {
     struct slu_para *para; /* owned, in order, none empty of tokens */
     size_t n, cap;
     struct slu_hashes words; /* of all paragraphs, in order */
-    struct slu_buf plain;    /* private */
+    struct slu_buf plain;    /* private, as the next */
+    struct slu_buf trained;
 };
 void slu_paras_release(struct slu_paras *p);
 /* As slu_hashes_trim. */
@@ -52,10 +53,11 @@ struct slu_paras_finder;
 
 /* As slu_shingler_cfg; n is ignored. `whole`: a sequence is one paragraph, and special
  * tokens within have no text. Without `whole` a vocabulary is required for every unit:
- * SLU_E_MISMATCH if it is missing. */
+ * SLU_E_MISMATCH if it is missing. `trained`: words are those of a paragraph's tokens
+ * that are trained on; the other tokens have no text, but end paragraphs as ever. */
 SLU_MUST_USE int slu_paras_finder_new(struct slu_paras_finder **f,
                                       const struct slu_shingler_cfg *cfg, bool whole,
-                                      struct slu_err *err);
+                                      bool trained, struct slu_err *err);
 /* NULL is legal. */
 void slu_paras_finder_free(struct slu_paras_finder *f);
 

@@ -84,7 +84,13 @@ check "a stage that reads no stream shows its share" drawn '^dedup: [0-9]* %, ' 
 shuffle -q --documents --format megatron -o checked y.tks
 inspect --verify --progress always checked >/dev/null 2>err
 check "inspect --verify shows the share of the bytes that it checks" drawn '^inspect: checking bytes, [0-9]* %, ' <err
-rm -rf y.tks err near checked
+mkdir -p few/D_4
+echo '{"shard":"s","num_sequences":20}' >few/D_4/manifest.jsonl
+schedule -q --trainer generic --batch-tokens 64 --progress always -o few.sched few 2>err
+check "schedule shows the share of its steps" drawn '^schedule: 100 %, ' <err
+inspect --verify --progress always few.sched >/dev/null 2>err
+check "  and inspect of those in the file" drawn '^inspect: 100 %, ' <err
+rm -rf y.tks err near checked few few.sched
 tokenize -t bytes --max-tokens 2K c.jsonl -o x.tks
 inspect --json x.tks >x.json
 same "a count is decimal" yes "$(json x.json '"yes" if "--max-tokens=2000" in d["provenance"][0]["arguments"] else d["provenance"]')"

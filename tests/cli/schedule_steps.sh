@@ -72,6 +72,39 @@ check "    and the order" grep -q '^schedule, generic, curriculum grow-p2, each 
 status "    --verify" 0 inspect --verify three.sched set
 generic --epochs 3 --from-step 200 -o tail.sched -q set
 same "  --from-step: the steps of the whole" "$(inspect --records three.sched | tail -n +201)" "$(inspect --records tail.sched)"
+# How often the steps of a file take each sequence, by its records and by what inspect says.
+cat >uses.py <<'PY'
+import collections, json, re, subprocess, sys
+def inspect(*a):
+    return subprocess.run(["inspect", *a], check=True, stdout=subprocess.PIPE, text=True).stdout
+for path in sys.argv[1:]:
+    d = json.loads(inspect("--json", path))
+    n = [collections.Counter() for b in d["buckets"]]
+    steps = collections.Counter()
+    for line in inspect("--records", path).splitlines():
+        r = json.loads(line)
+        steps[r["bucket"]] += 1
+        n[r["bucket"]].update(r.get("numbers", range(r["first"], r["first"] + r["sequences"])))
+    rows = [line.split() for line in inspect(path).splitlines() if re.match(r" +\d+ +\S+( left)? +\d+ +\d+ +[0-9.]+%", line)]
+    assert len(rows) == len(n) and (d["n_steps"] < d["total_steps"]) == ("here" in d), d
+    for i, b in enumerate(d.get("here", d["buckets"])):
+        count = collections.Counter(n[i].values())
+        if d["buckets"][i]["sequences"] > len(n[i]):
+            count[0] = d["buckets"][i]["sequences"] - len(n[i])
+        assert sorted(count.items()) == [tuple(u) for u in b["uses"]] and b["steps"] == steps[i], (path, i, count, b)
+        text = " ".join(rows[i])
+        for times, k in count.items():
+            assert ("%d x %d" % (k, times) if times else " %d never" % k) in text, (text, count)
+print("ok")
+PY
+olmo --epochs 3 --from-step 50 -o olmo.sched -q set
+generic --epochs 3 --reorder --from-step 100 -o reorder.sched -q set
+generic --from-step 40 -o once.sched -q set
+generic --epochs 40 --cycles 3 --curriculum natural --from-step 200 -o far.sched -q set
+generic --epochs 3 --from-step 263 -o last.sched -q set
+generic --epochs 3 --tokens 30000 --from-step 10 -o short.sched -q set
+same "  inspect says how often each sequence is used there" ok \
+    "$("$PYTHON" uses.py three.sched tail.sched olmo.sched reorder.sched once.sched far.sched last.sched short.sched)"
 generic --epochs 3 --reorder -o same.sched set 2>notes
 check "--reorder: the same steps in each epoch" grep -q "^schedule: each epoch $left" notes
 same "  none has other members" 87 "$(inspect --records same.sched | sed 's/.*"bucket"/"bucket"/; s/,"epoch.*//' | sort -u | wc -l)"

@@ -20,6 +20,9 @@ struct seen {
     uint64_t *steps;   /* steps of each bucket in the file */
     uint64_t *base;    /* number of each bucket's first run among those of the pass */
     uint8_t *taken;    /* one bit for each run: used in the current pass */
+    uint64_t *place;   /* of each bucket's first step in the file */
+    uint32_t *uses;    /* of each run in the file; only of a part of several passes,
+                          in version 1 */
     uint64_t *bin;     /* n_bin x n_bucket counts */
     size_t n_bin;
     uint64_t pass, cycle, cycle_begin, cycle_end; /* current cycle; its first step, and
@@ -38,6 +41,12 @@ static int fault(const struct cli_ctx *ctx, uint64_t k, const char *what,
 static size_t taken_bytes(const struct slu_steps_info *i)
 {
     return (i->pass_steps + i->n_bucket) / 8 + 1;
+}
+
+/* Whether the file begins after the first step of the training. */
+static bool is_part(const struct seen *s)
+{
+    return s->n != s->info->total_steps;
 }
 
 static void enter_cycle(struct seen *s, uint64_t cycle)
@@ -72,7 +81,10 @@ static int see(struct cli_ctx *ctx, struct seen *s, const struct slu_train_step 
     if (s->taken[run / 8] >> run % 8 & 1)
         return fault(ctx, k, "takes sequences that this pass has had", err);
     s->taken[run / 8] |= (uint8_t)(1u << run % 8);
-    s->steps[step->bucket]++;
+    if (s->uses)
+        s->uses[run]++;
+    if (!s->steps[step->bucket]++)
+        s->place[step->bucket] = step->first * b->unit;
     if (s->n_bin) {
         size_t bin = (size_t)((unsigned __int128)(k - s->first) * s->n_bin / s->n);
         s->bin[bin * i->n_bucket + step->bucket]++;
@@ -87,6 +99,7 @@ static int see_all(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
     size_t n = 1;
     uint64_t k = s->first;
     int rc = step ? SLU_OK : slu_fail_nomem(err, STEPS * sizeof *step);
+    cli_pass(ctx, NULL, 0, s->n * i->batch_tokens);
     while (!rc && n) {
         rc = slu_schedulefile_next(s->f, step, STEPS, &n, err);
         for (size_t j = 0; j < n && !rc; j++)
@@ -107,21 +120,131 @@ static int see_all(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
 static int make_room(const struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
 {
     const struct slu_steps_info *i = s->info;
-    uint64_t bits = taken_bytes(i);
-    if (bits > ctx->common.memory / 2)
+    const uint64_t bits = taken_bytes(i);
+    const bool counts = is_part(s) && i->version == 1 && i->epochs > 1;
+    const uint64_t n_use = counts ? 8 * bits : 0;
+    const uint64_t need = bits + n_use * sizeof *s->uses;
+    if (need > ctx->common.memory / 2)
         return slu_fail(err, SLU_E_LIMIT,
                         "%s: to see that no sequence comes twice, %llu MiB are needed; "
                         "give twice that with -M",
-                        ctx->input[0], (ull)(bits >> 20) + 1);
+                        ctx->input[0], (ull)(need >> 20) + 1);
     s->steps = calloc(i->n_bucket, sizeof *s->steps);
+    s->place = calloc(i->n_bucket, sizeof *s->place);
     s->base = calloc(i->n_bucket, sizeof *s->base);
     s->bin = calloc((s->n_bin + 1) * i->n_bucket, sizeof *s->bin);
     s->taken = calloc(bits, 1);
-    if (!s->steps || !s->base || !s->bin || !s->taken)
-        return slu_fail_nomem(err, bits);
+    if (n_use)
+        s->uses = calloc(n_use, sizeof *s->uses);
+    if (!s->steps || !s->place || !s->base || !s->bin || !s->taken ||
+        (n_use && !s->uses))
+        return slu_fail_nomem(err, need);
     for (size_t b = 1; b < i->n_bucket; b++)
         s->base[b] = s->base[b - 1] + i->bucket[b - 1].runs + 1;
     return SLU_OK;
+}
+
+/* ---- how often the steps of a part take each sequence ---- */
+
+/* n[k] sequences are taken times + k times: a part has whole passes, the end of the pass
+ * that it begins in, and the beginning of its last one. */
+struct uses {
+    uint64_t times, n[3], never;
+};
+
+static int uses_of_runs(const struct cli_ctx *ctx, const struct seen *s, size_t b,
+                        struct uses *u, struct slu_err *err)
+{
+    const struct slu_steps_bucket *k = &s->info->bucket[b];
+    const uint32_t *of = &s->uses[s->base[b]];
+
+    u->times = k->runs ? of[0] : 0;
+    for (uint64_t r = 0; r < k->runs; r++)
+        u->times = of[r] < u->times ? of[r] : u->times;
+    for (uint64_t r = 0; r < k->runs; r++) {
+        if (of[r] - u->times > 2)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: the bucket of %llu has sequences that are taken %llu "
+                            "times, and others %u times",
+                            ctx->input[0], (ull)k->length, (ull)u->times, of[r]);
+        u->n[of[r] - u->times] += k->per_step;
+    }
+    u->never = k->sequences - k->runs * k->per_step;
+    return SLU_OK;
+}
+
+/* Counts the sequences that two ranges of places both have, each within a pass. */
+static int in_both(const struct cli_ctx *ctx, const struct seen *s, size_t b,
+                   uint64_t one, uint64_t n_one, uint64_t other, uint64_t n_other,
+                   uint64_t *both, struct slu_err *err)
+{
+    const uint64_t n_byte = s->info->bucket[b].sequences / 8 + 1;
+    uint8_t *in = NULL;
+
+    *both = 0;
+    if (!n_one || !n_other)
+        return SLU_OK;
+    if (n_byte > ctx->common.memory / 2)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "%s: to see how often sequences are taken, %llu MiB are "
+                        "needed; give twice that with -M",
+                        ctx->input[0], (ull)(n_byte >> 20) + 1);
+    in = calloc(n_byte, 1);
+    if (!in)
+        return slu_fail_nomem(err, n_byte);
+    for (uint64_t i = 0; i < n_one; i++) {
+        uint64_t q = slu_steps_sequence(s->info, b, one + i);
+        in[q / 8] |= (uint8_t)(1u << q % 8);
+    }
+    for (uint64_t i = 0; i < n_other; i++) {
+        uint64_t q = slu_steps_sequence(s->info, b, other + i);
+        *both += in[q / 8] >> q % 8 & 1;
+    }
+    free(in);
+    return SLU_OK;
+}
+
+/* Version 2: a bucket's steps take places one after another. */
+static int uses_of_places(const struct cli_ctx *ctx, const struct seen *s, size_t b,
+                          struct uses *u, struct slu_err *err)
+{
+    const struct slu_steps_bucket *k = &s->info->bucket[b];
+    const uint64_t n = k->sequences, from = s->place[b],
+                   to = from + s->steps[b] * k->per_step;
+    uint64_t both = 0;
+
+    const uint64_t head = (n - from % n) % n, tail = to % n;
+    int rc = in_both(ctx, s, b, from, head, to - tail, tail, &both, err);
+    u->times = (to - tail - from - head) / n;
+    u->n[2] = both;
+    u->n[1] = head + tail - 2 * both;
+    u->n[0] = n - u->n[1] - u->n[2];
+    return rc;
+}
+
+static int uses_here(const struct cli_ctx *ctx, const struct seen *s, size_t b,
+                     struct uses *u, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    const struct slu_steps_bucket *k = &s->info->bucket[b];
+    const uint64_t n = s->steps[b] * k->per_step, first = s->place[b];
+
+    *u = (struct uses){0};
+    if (s->info->epochs == 1 || !n ||
+        (s->info->version == 2 &&
+         first / k->sequences == (first + n - 1) / k->sequences)) {
+        u->n[1] = n;
+        u->n[0] = k->sequences - n;
+    } else {
+        rc = s->uses ? uses_of_runs(ctx, s, b, u, err)
+                     : uses_of_places(ctx, s, b, u, err);
+    }
+    if (!u->times) {
+        u->never += u->n[0];
+        u->n[0] = 0;
+    }
+    return rc;
 }
 
 /* ---- printing ---- */
@@ -159,39 +282,73 @@ static void print_head(const struct seen *s)
         printf("  checksum    %s\n", sum);
 }
 
-static void print_buckets(const struct seen *s)
+/* The whole training's, with the reasons why sequences are never taken. */
+static void print_uses(const struct slu_steps_info *i, size_t b)
+{
+    const struct slu_steps_bucket *r = &i->bucket[b];
+    struct slu_steps_uses u = slu_steps_uses(i, b);
+    const char *comma = "";
+    if (u.once_more) {
+        printf("%llu x %llu", (ull)u.once_more, (ull)u.times + 1);
+        comma = ", ";
+    }
+    if (u.as_many) {
+        printf("%s%llu x %llu", comma, (ull)u.as_many, (ull)u.times);
+        comma = ", ";
+    }
+    for (int d = 0; d < SLU_N_DROP; d++)
+        if (r->dropped[d]) {
+            printf("%s%llu never (%s)", comma, (ull)r->dropped[d],
+                   slu_steps_drop_name(d));
+            comma = ", ";
+        }
+    printf("%s\n", *comma ? "" : "none");
+}
+
+static int print_uses_here(const struct cli_ctx *ctx, const struct seen *s, size_t b,
+                           struct slu_err *err)
+{
+    struct uses u;
+    const char *comma = "";
+    int rc = uses_here(ctx, s, b, &u, err);
+
+    if (rc)
+        return rc;
+    for (int k = 2; k >= 0; k--)
+        if (u.n[k]) {
+            printf("%s%llu x %llu", comma, (ull)u.n[k], (ull)u.times + (unsigned)k);
+            comma = ", ";
+        }
+    if (u.never)
+        printf("%s%llu never", comma, (ull)u.never);
+    printf("%s\n", u.never || *comma ? "" : "none");
+    return SLU_OK;
+}
+
+static int print_buckets(const struct cli_ctx *ctx, const struct seen *s,
+                         struct slu_err *err)
 {
     const struct slu_steps_info *i = s->info;
-    int width = length_width(i);
+    const bool part = is_part(s);
+    int width = length_width(i), rc = SLU_OK;
     printf("\n%*s %16s %14s %12s %6s  %s\n", width, "length", "odds", "sequences",
-           "steps", "share", "sequences by times taken");
-    for (size_t b = 0; b < i->n_bucket; b++) {
+           part ? "steps here" : "steps", "share",
+           part ? "sequences by times taken here" : "sequences by times taken");
+    for (size_t b = 0; b < i->n_bucket && !rc; b++) {
         const struct slu_steps_bucket *r = &i->bucket[b];
         printf("%*llu ", width, (ull)r->length);
         if (i->flags & SLU_STEPS_NATURAL)
             printf("%16s", "steps left");
         else
             printf("%16llu", (ull)r->odds);
-        printf(" %14llu %12llu %5.1f%%  ", (ull)r->sequences, (ull)r->used_steps,
-               100.0 * (double)r->used_steps / (double)i->total_steps);
-        struct slu_steps_uses u = slu_steps_uses(i, b);
-        const char *comma = "";
-        if (u.once_more) {
-            printf("%llu x %llu", (ull)u.once_more, (ull)u.times + 1);
-            comma = ", ";
-        }
-        if (u.as_many) {
-            printf("%s%llu x %llu", comma, (ull)u.as_many, (ull)u.times);
-            comma = ", ";
-        }
-        for (int d = 0; d < SLU_N_DROP; d++)
-            if (r->dropped[d]) {
-                printf("%s%llu never (%s)", comma, (ull)r->dropped[d],
-                       slu_steps_drop_name(d));
-                comma = ", ";
-            }
-        printf("%s\n", *comma ? "" : "none");
+        printf(" %14llu %12llu %5.1f%%  ", (ull)r->sequences, (ull)s->steps[b],
+               s->n ? 100.0 * (double)s->steps[b] / (double)s->n : 0);
+        if (part)
+            rc = print_uses_here(ctx, s, b, err);
+        else
+            print_uses(i, b);
     }
+    return rc;
 }
 
 /* Draws each bucket's share of the steps in each interval of steps, longest bucket on
@@ -219,12 +376,39 @@ static void print_drawing(const struct seen *s)
            width > 1 ? last : "");
 }
 
-static int print_json(const struct seen *s, struct slu_err *err)
+static int put_here(const struct cli_ctx *ctx, const struct seen *s, size_t b,
+                    struct slu_buf *t, struct slu_err *err)
+{
+    struct uses u;
+    int rc = uses_here(ctx, s, b, &u, err), n = 0;
+
+    if (!rc)
+        rc = slu_buf_printf(
+            t, err, "%s\n  {\"length\": %llu, \"steps\": %llu, \"uses\": [",
+            b ? "," : "", (ull)s->info->bucket[b].length, (ull)s->steps[b]);
+    if (!rc && u.never)
+        rc = slu_buf_printf(t, err, "%s[0, %llu]", n++ ? ", " : "", (ull)u.never);
+    for (unsigned k = 0; k < 3 && !rc; k++)
+        if (u.n[k])
+            rc = slu_buf_printf(t, err, "%s[%llu, %llu]", n++ ? ", " : "",
+                                (ull)u.times + k, (ull)u.n[k]);
+    return rc ? rc : slu_buf_printf(t, err, "]}");
+}
+
+static int print_json(const struct cli_ctx *ctx, const struct seen *s,
+                      struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
     int rc = slu_buf_printf(&b, err, "{\"kind\": \"schedule\", ");
     if (!rc)
         rc = slu_schedulefile_put_json(&b, s->info, s->first, s->n, err);
+    if (!rc && is_part(s)) {
+        rc = slu_buf_printf(&b, err, ", \"here\": [");
+        for (size_t k = 0; k < s->info->n_bucket && !rc; k++)
+            rc = put_here(ctx, s, k, &b, err);
+        if (!rc)
+            rc = slu_buf_printf(&b, err, "]");
+    }
     if (!rc)
         printf("%.*s}\n", (int)b.len, (char *)b.data);
     slu_buf_release(&b);
@@ -304,7 +488,7 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
         return rc;
     cli_erase(ctx);
     if (o->json)
-        return print_json(s, err);
+        return print_json(ctx, s, err);
     if (o->verify) {
         printf("ok: schedule of %llu step%s, %llu tokens\n", (ull)s->n,
                slu_plural(s->n), (ull)(s->n * s->info->batch_tokens));
@@ -312,11 +496,12 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
     }
     if (!o->histogram) {
         print_head(s);
-        print_buckets(s);
+        rc = print_buckets(ctx, s, err);
         printf("\n");
     }
-    print_drawing(s);
-    return SLU_OK;
+    if (!rc)
+        print_drawing(s);
+    return rc;
 }
 
 int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err)
@@ -341,6 +526,8 @@ int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err)
             rc = show(ctx, &s, err);
     }
     free(s.steps);
+    free(s.place);
+    free(s.uses);
     free(s.base);
     free(s.bin);
     free(s.taken);

@@ -33,10 +33,12 @@ static int write_steps(struct cli_ctx *ctx, struct slu_steps *steps, struct targ
                        struct slu_err *err)
 {
     const struct slu_steps_info *info = slu_steps_info(steps);
+    const struct schedule_opts *o = ctx->opts;
     struct slu_train_step *step = malloc(STEPS * sizeof *step);
     uint64_t done = 0;
     size_t n = 1;
     int rc = step ? SLU_OK : slu_fail_nomem(err, STEPS * sizeof *step);
+    cli_pass(ctx, NULL, 0, (info->total_steps - o->from_step) * info->batch_tokens);
     while (!rc && n) {
         rc = slu_steps_next(steps, step, STEPS, &n, err);
         for (size_t i = 0; i < n && !rc; i++)

@@ -81,12 +81,10 @@ static int ds_encode(const void *state, const struct slu_shard_bucket *b,
     struct slu_buf *ends = &out[INDEX];
     const uint64_t n_end = b->length ? q->n_seg : 1;
     uint64_t end = q->at;
-    int rc = slu_shard_ids_put(&out[IDS], q->tok, q->n_id, b->tok_bytes, err);
+    int rc = slu_buf_reserve(ends, 8 * n_end, err);
 
     (void)state;
     (void)index;
-    if (!rc)
-        rc = slu_buf_reserve(ends, 8 * n_end, err);
     for (uint64_t i = 0; i < n_end && !rc; i++, ends->len += 8) {
         end += b->length ? q->seg[i].len_tok : q->n_id;
         slu_put_le64(ends->data + ends->len, end);
@@ -142,6 +140,7 @@ const struct slu_shard_format slu_shard_ds = {
     .n_file = N_FILE,
     .file_name = ds_file_name,
     .owns = ds_owns,
+    .raw_ids = true,
     .encode = ds_encode,
     .end = ds_end,
 };

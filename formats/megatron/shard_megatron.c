@@ -80,7 +80,7 @@ static int mg_encode(const void *state, const struct slu_shard_bucket *b,
 {
     (void)state;
     if (b->length)
-        return slu_shard_ids_put(&out[IDS], q->tok, b->n_id, b->tok_bytes, err);
+        return SLU_OK;
     if (index >= INT32_MAX || q->n_id > INT32_MAX)
         return slu_advise(err, SLU_ADVISE_SHARD_BYTES,
                           slu_fail(err, SLU_E_LIMIT,
@@ -94,8 +94,7 @@ static int mg_encode(const void *state, const struct slu_shard_bucket *b,
         return rc;
     slu_put_le32(out[INDEX].data + out[INDEX].len, (uint32_t)q->n_id);
     out[INDEX].len += 4;
-    return slu_shard_ids_widen(&out[IDS], q->tok, q->n_id, b->tok_bytes, b->id_bytes,
-                               err);
+    return SLU_OK;
 }
 
 static unsigned mg_id_bytes(const struct slu_header *h)
@@ -195,6 +194,7 @@ const struct slu_shard_format slu_shard_megatron = {
     .boundaries = "Megatron's documents are whole sequences, and within one EOS alone "
                   "says where the next begins (--reset-position-ids, "
                   "--reset-attention-mask); ds, olmo, mds and parquet say it",
+    .raw_ids = true,
     .encode = mg_encode,
     .kept_files = 1 << INDEX,
     .end = mg_end,

@@ -158,20 +158,41 @@ static int put_row(const struct olmo *o, const struct slu_shard_seq *q,
                             g->document, err);
 }
 
-static uint32_t id_at(const struct slu_shard_seq *q, unsigned tok_bytes, uint64_t i)
+static uint32_t id_at(const struct slu_shard_seq *q, const struct slu_shard_bucket *b,
+                      uint64_t i)
 {
-    return tok_bytes == 2 ? ((const uint16_t *)q->tok)[i]
-                          : ((const uint32_t *)q->tok)[i];
+    if (b->masks)
+        return ((const uint32_t *)q->tok)[i] & ~SLU_TRAINED;
+    return b->tok_bytes == 2 ? ((const uint16_t *)q->tok)[i]
+                             : ((const uint32_t *)q->tok)[i];
+}
+
+/* Returns the index of the first EOS from `from` on; n_id: there is none. Files have
+ * fewer than 2^32 ids. */
+static uint64_t find_eos(const struct olmo *o, const struct slu_shard_seq *q,
+                         const struct slu_shard_bucket *b, uint64_t from)
+{
+    const unsigned width = b->masks ? sizeof(uint32_t) : b->tok_bytes;
+    const uint8_t *tok = (const uint8_t *)q->tok + from * width;
+    const uint32_t eos = (uint32_t)o->set.eos;
+    size_t n = (size_t)(q->n_id - from), seen;
+    uint32_t at;
+    if (slu_eos_find(o->kernel, tok, n, width, eos, &at, 1, &seen))
+        n = at;
+    /* A marked one before it; n is now its end. */
+    if (b->masks &&
+        slu_eos_find(o->kernel, tok, n, width, eos | SLU_TRAINED, &at, 1, &seen))
+        n = at;
+    return from + n;
 }
 
 /* Fails unless OLMo-core finds the document as it is: the last id is EOS and no other
  * is, and the first is BOS if the tokenizer has one. */
 static int check_ends(const struct olmo *o, const struct slu_shard_seq *q,
-                      unsigned tok_bytes, struct slu_err *err)
+                      const struct slu_shard_bucket *b, struct slu_err *err)
 {
     const uint64_t eos = o->set.eos, last = q->n_id - 1;
-    const uint64_t first_id = id_at(q, tok_bytes, 0),
-                   last_id = id_at(q, tok_bytes, last);
+    const uint64_t first_id = id_at(q, b, 0), last_id = id_at(q, b, last);
     const char *source = slu_names_source(o->names, q->seg->source);
     unsigned long long document = q->seg->document;
 
@@ -192,14 +213,9 @@ static int check_ends(const struct olmo *o, const struct slu_shard_seq *q,
                      "that has one",
                      source, document, (unsigned long long)first_id,
                      (unsigned long long)o->bos));
-    /* A first BOS that is EOS is none inside, but two ids are two documents then. Files
-     * have fewer than 2^32 ids. */
-    const size_t skip = o->bos == eos && last > 1;
-    size_t seen;
-    uint32_t at = 0;
-    slu_eos_find(o->kernel, (const uint8_t *)q->tok + skip * tok_bytes,
-                 (size_t)q->n_id - skip, tok_bytes, (uint32_t)eos, &at, 1, &seen);
-    return at + skip == last
+    /* A first BOS that is EOS is none inside, but two ids are two documents then. */
+    const uint64_t at = find_eos(o, q, b, o->bos == eos && last > 1);
+    return at == last
                ? SLU_OK
                : slu_advise(
                      err, SLU_ADVISE_OLMO_ROWS,
@@ -207,7 +223,7 @@ static int check_ends(const struct olmo *o, const struct slu_shard_seq *q,
                               "format olmo: %s: document %llu: id %llu of %llu is the "
                               "EOS %llu, at which OLMo-core ends a document; only the "
                               "last one may be",
-                              source, document, (unsigned long long)(at + skip + 1),
+                              source, document, (unsigned long long)(at + 1),
                               (unsigned long long)q->n_id, (unsigned long long)eos));
 }
 
@@ -217,12 +233,8 @@ static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
 {
     const struct olmo *o = state;
     uint64_t at = q->at;
-    int rc = o->checked ? check_ends(o, q, b->tok_bytes, err) : SLU_OK;
+    int rc = o->checked ? check_ends(o, q, b, err) : SLU_OK;
     (void)index;
-    if (!rc)
-        rc = slu_shard_ids_put(&out[IDS], q->tok, q->n_id, b->tok_bytes, err);
-    if (!rc && q->mask)
-        rc = slu_buf_append(&out[MASK], q->mask, q->n_id, err);
     if (!rc && at + q->n_id > UINT32_MAX)
         rc = slu_advise(err, SLU_ADVISE_SHARD_BYTES,
                         slu_fail(err, SLU_E_LIMIT,
@@ -380,6 +392,7 @@ const struct slu_shard_format slu_shard_olmo = {
     .n_mask_file = 1,
     .file_name = olmo_file_name,
     .owns = olmo_owns,
+    .raw_ids = true,
     .encode = olmo_encode,
     .flush = olmo_flush,
     .flush_files = 1 << ROWS,

@@ -107,13 +107,13 @@ struct slu_shard {
     struct slu_bytelog *kept; /* at the end of the shard: see kept_files */
 };
 struct slu_shard_seq {
-    const void *tok;           /* n_id ids of tok_bytes each, in native byte order */
+    /* n_id ids of tok_bytes each, in native byte order; with masks, marked ids
+     * (lib/stream/mask.h). */
+    const void *tok;
     uint64_t n_id, at;         /* its ids; the ids before it in the shard */
     const struct slu_seg *seg; /* the sequence's segments, padding included */
     uint64_t n_seg;
     const uint8_t *str; /* base of seg[].id_off */
-    /* 1 for each token that is trained on, else 0; NULL: the stream has no masks. */
-    const uint8_t *mask;
 };
 
 /* A complete shard, for indexes. */
@@ -154,7 +154,7 @@ struct slu_shard_format {
     enum slu_shard_labels labels; /* label tokens that the trainer requires
                                      (DESIGN.md, The stream) */
     bool powers_of_two;           /* buckets of other lengths are refused */
-    bool masks;                   /* carries masks: slu_shard_seq has them, build takes
+    bool masks;                   /* carries masks: encode and build take
                                      a batch of marked ids (lib/stream/mask.h). Others
                                      refuse streams that have masks */
     bool documents;               /* takes whole documents */
@@ -186,8 +186,13 @@ struct slu_shard_format {
 
     /* -- a format that streams -- */
 
+    /* File 0 has the ids of the sequences, little-endian and of b->id_bytes bytes each;
+     * with masks, file n_file has a byte for each of them, 1 if it is trained on, else 0.
+     * The engine writes these two, in pieces, so that a long document takes no further
+     * memory. */
+    bool raw_ids;
     /* Any thread: appends sequence `index` of a shard to out[0] … out[n_file - 1],
-     * except to files that are written only at the end. */
+     * except to files that the engine writes or that are written only at the end. */
     int (*encode)(const void *state, const struct slu_shard_bucket *b, uint64_t index,
                   const struct slu_shard_seq *q, struct slu_buf *out,
                   struct slu_err *err);
@@ -344,8 +349,11 @@ SLU_MUST_USE int slu_shards_new(struct slu_shards **s, const struct slu_shards_c
 
 /* The source of sequences: clears b and fills it; SLU_EOF at the end. All sequences
  * have a bucket's length. Buckets may come in any order; one after the other is
- * fastest. */
-typedef int slu_shards_source(void *ctx, struct slu_batch *b, struct slu_err *err);
+ * fastest. pipe: for slu_pipe_take, before b takes more than SLU_PIPE_SLOT_BYTE; may be
+ * NULL. */
+struct slu_pipe; /* lib/base/pipe.h */
+typedef int slu_shards_source(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                              struct slu_err *err);
 
 /* Makes the folders (removing the files of an old set if cfg.replace) and writes all
  * sequences of source, with n_threads threads and n_slots batches in flight. If a run

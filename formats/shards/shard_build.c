@@ -224,7 +224,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
             if (rc || full)
                 return rc ? rc : take(t, b, job, err);
         }
-        int rc = t->source(t->ctx, &t->in, err);
+        int rc = t->source(t->ctx, NULL, &t->in, err);
         if (rc < 0)
             return rc;
         t->at = 0;

@@ -171,10 +171,11 @@ static int check_span(const struct counted *c, unsigned k, struct slu_err *err)
 
 /* Called before the engine sees a bucket's end, because the engine ends a short shard
  * there. */
-static int counted(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int counted(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                   struct slu_err *err)
 {
     struct counted *c = ctx;
-    int rc = c->source(c->ctx, b, err);
+    int rc = c->source(c->ctx, pipe, b, err);
 
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         int k = slu_shards_bucket_of(c->s, b->seq[i].len_tok);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/shards/shard_ids.h"
 #include "formats/shards/shard_private.h"
 #include "lib/base/pipe.h"
 #include "lib/flow/bytelog.h"
@@ -12,7 +13,7 @@ enum {
     ROWS = 4096,      /* sequences whose rows are put at once, */
     MARKS = 1 << 20,  /* or fewer, with so many bytes of marked ids */
     KEPT = 4 << 20,   /* bytes of kept_files in memory */
-    IDS = 1 << 20,    /* bytes of a job's ids without marks that stay for the next */
+    PIECE = 8192,     /* ids that the engine writes at once */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -59,7 +60,9 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 static int put_rows(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     slu_batch_drop_ids(&b->batch);
-    return slu_shards_put_rows(s, b, &b->batch, err);
+    int rc = slu_shards_put_rows(s, b, &b->batch, err);
+    slu_batch_trim(&b->batch);
+    return rc;
 }
 
 /* Ends the current shard, which is complete. */
@@ -125,13 +128,13 @@ struct row {
 struct job {
     struct slu_batch b;
     struct slu_buf row, enc[SLU_SHARD_FILES];
-    struct slu_buf ids, mask; /* with masks: of one sequence */
 };
 
 struct run {
     struct slu_shards *s;
     slu_shards_source *source;
     void *ctx;
+    struct slu_pipe *pipe;
     bool alone; /* one thread: emit encodes, so that no bytes are copied */
 };
 
@@ -139,7 +142,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
     struct job *j = job;
-    int rc = t->source(t->ctx, &j->b, err);
+    int rc = t->source(t->ctx, t->pipe, &j->b, err);
 
     if (rc)
         return rc;
@@ -162,28 +165,6 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     return rc;
 }
 
-/* Parts the marked ids of a sequence. */
-static int split_masks(const struct slu_shards *s, struct job *j,
-                       const struct slu_seq *q, struct slu_shard_seq *out,
-                       struct slu_err *err)
-{
-    const uint32_t *marked = slu_batch_at(&j->b, q->tok_off);
-    slu_buf_clear(&j->ids);
-    slu_buf_clear(&j->mask);
-    int rc = slu_buf_reserve(&j->ids, q->len_tok * sizeof *marked, err);
-    if (!rc)
-        rc = slu_buf_reserve(&j->mask, q->len_tok, err);
-    if (rc)
-        return rc;
-    slu_mask_split(marked, q->len_tok, j->ids.data, slu_header_stored(&s->header),
-                   NULL);
-    for (uint64_t i = 0; i < q->len_tok; i++)
-        j->mask.data[i] = (uint8_t)(marked[i] >> 31);
-    out->tok = j->ids.data;
-    out->mask = j->mask.data;
-    return SLU_OK;
-}
-
 /* Hashes sequence i. */
 static void hash(const struct job *j, struct row *row, const struct slu_seq *q)
 {
@@ -202,16 +183,12 @@ static int encode(struct slu_shards *s, struct job *j, size_t i, struct slu_buf 
 {
     struct row *row = (struct row *)(void *)j->row.data + i;
     const struct slu_seq *q = &j->b.seq[i];
-    struct slu_shard_seq seq = {slu_batch_at(&j->b, q->tok_off),
-                                q->len_tok,
-                                row->place.at,
-                                &j->b.seg[q->seg_off],
-                                q->n_seg,
-                                j->b.str.data,
-                                NULL};
-    int rc = j->b.masks ? split_masks(s, j, q, &seq, err) : SLU_OK;
+    struct slu_shard_seq seq = {
+        slu_batch_at(&j->b, q->tok_off), q->len_tok, row->place.at,
+        &j->b.seg[q->seg_off],           q->n_seg,   j->b.str.data};
+    int rc = SLU_OK;
 
-    if (!rc && s->cfg.documents)
+    if (s->cfg.documents)
         rc = slu_shards_check_document(seq.seg, seq.n_seg, seq.n_id, err);
     hash(j, row, q);
     if (!rc && !row->done)
@@ -234,11 +211,6 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         rc = encode(t->s, j, i, j->enc, err);
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             row[i].end[f] = j->enc[f].len;
-        /* Those of a long document would wait with its encoded bytes. */
-        if (j->ids.cap > IDS) {
-            slu_buf_release(&j->ids);
-            slu_buf_release(&j->mask);
-        }
     }
     return rc;
 }
@@ -260,6 +232,53 @@ static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_er
                                b->pub.name));
 }
 
+/* Appends encoded bytes to a file. A long text is not copied, but written from where it
+ * is, in pieces. */
+static int put_encoded(struct slu_shards *s, bucket *b, unsigned file, const uint8_t *p,
+                       size_t n, struct slu_err *err)
+{
+    if (n < WRITE || flushed(s->cfg.format, file) ||
+        s->cfg.format->kept_files >> file & 1)
+        return slu_buf_append(&b->unwritten[file], p, n, err);
+    int rc = drain(s, b, file, err);
+    for (size_t k; n && !rc; p += k, n -= k) {
+        k = n < WRITE ? n : WRITE;
+        rc = slu_out_write(b->files->out[file], p, k, err);
+    }
+    return rc;
+}
+
+/* Appends the ids of a sequence, and with masks their bytes, to the files that have
+ * nothing else (raw_ids). */
+static int put_ids(struct slu_shards *s, bucket *b, const struct job *j,
+                   const struct slu_seq *q, struct slu_err *err)
+{
+    const unsigned width = slu_header_stored(&s->header), mask = s->cfg.format->n_file;
+    struct slu_buf *to = &b->unwritten[0], *marks = &b->unwritten[mask];
+    uint32_t plain[PIECE];
+    int rc = SLU_OK;
+
+    for (uint64_t at = 0, n; at < q->len_tok && !rc; at += n) {
+        const void *tok = slu_batch_at(&j->b, q->tok_off + at);
+        n = q->len_tok - at < PIECE ? q->len_tok - at : PIECE;
+        if (j->b.masks) {
+            const uint32_t *marked = tok;
+            rc = slu_buf_reserve(marks, n, err);
+            for (uint64_t i = 0; i < n && !rc; i++)
+                marks->data[marks->len++] = (uint8_t)(marked[i] >> 31);
+            slu_mask_split(marked, n, plain, width, NULL);
+            tok = plain;
+        }
+        if (!rc)
+            rc = slu_shard_ids_widen(to, tok, n, width, b->pub.id_bytes, err);
+        if (!rc && to->len >= WRITE)
+            rc = drain(s, b, 0, err);
+        if (!rc && j->b.masks && marks->len >= WRITE)
+            rc = drain(s, b, mask, err);
+    }
+    return rc;
+}
+
 /* Appends the bytes of sequence i to its bucket's files. from: where its bytes begin in
  * enc; NULL: they are not made yet, and are made in their place. */
 static int put_bytes(struct slu_shards *s, bucket *b, struct job *j, size_t i,
@@ -278,11 +297,13 @@ static int put_bytes(struct slu_shards *s, bucket *b, struct job *j, size_t i,
             rc = drain(s, b, k, err);
         had[k] = to->len;
         if (!rc && from && row->end[k] > from[k])
-            rc = slu_buf_append(to, j->enc[k].data + from[k], row->end[k] - from[k],
-                                err);
+            rc = put_encoded(s, b, k, j->enc[k].data + from[k], row->end[k] - from[k],
+                             err);
     }
     if (!rc && !from)
         rc = encode(s, j, i, b->unwritten, err);
+    if (!rc && f->raw_ids)
+        rc = put_ids(s, b, j, &j->b.seq[i], err);
     for (unsigned k = 0; k < n_file && !rc && b->kept; k++)
         if (f->kept_files >> k & 1) {
             struct slu_buf *to = &b->unwritten[k];
@@ -333,13 +354,16 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 
     for (size_t i = 0; i < j->b.n_seq && !rc; i++)
         rc = put_sequence(t->s, j, i, t->alone ? NULL : i ? row[i - 1].end : zero, err);
+    slu_batch_trim(&j->b);
+    for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
+        slu_buf_trim(&j->enc[f], SLU_KEEP_BYTE);
     return rc;
 }
 
 int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx,
                       unsigned n_threads, unsigned n_slots, struct slu_err *err)
 {
-    struct run t = {s, source, ctx, n_threads == 1};
+    struct run t = {s, source, ctx, NULL, n_threads == 1};
     const struct slu_pipe_ops ops = {produce, t.alone ? NULL : work, emit};
     struct job *job = calloc(n_slots, sizeof *job);
     void **slot = calloc(n_slots, sizeof *slot);
@@ -350,12 +374,10 @@ int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx
         slot[i] = &job[i];
     }
     if (!rc)
-        rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
+        rc = slu_pipe_run_parts(&ops, &t, slot, n_slots, n_threads, &t.pipe, err);
     for (unsigned i = 0; job && i < n_slots; i++) {
         slu_batch_release(&job[i].b);
         slu_buf_release(&job[i].row);
-        slu_buf_release(&job[i].ids);
-        slu_buf_release(&job[i].mask);
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             slu_buf_release(&job[i].enc[f]);
     }

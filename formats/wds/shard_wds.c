@@ -186,25 +186,25 @@ static inline uint8_t *put_id(const uint64_t *text, uint32_t n_text, uint8_t *p,
     return p + length_of(text[id]);
 }
 
-static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64_t n,
-                        unsigned tok_bytes)
+static uint8_t *put_ids(const struct wds *w, const struct slu_shard_bucket *b,
+                        uint8_t *p, const void *tok)
 {
     const uint64_t *text = w->text;
-    const uint32_t n_text = w->n_text;
+    const uint32_t n_text = w->n_text, plain = b->masks ? ~SLU_TRAINED : UINT32_MAX;
 
-    if (tok_bytes == 2)
-        for (uint64_t i = 0; i < n; i++)
+    if (b->tok_bytes == 2 && !b->masks)
+        for (uint64_t i = 0; i < b->n_id; i++)
             p = put_id(text, n_text, p, ((const uint16_t *)tok)[i]);
     else
-        for (uint64_t i = 0; i < n; i++)
-            p = put_id(text, n_text, p, ((const uint32_t *)tok)[i]);
+        for (uint64_t i = 0; i < b->n_id; i++)
+            p = put_id(text, n_text, p, ((const uint32_t *)tok)[i] & plain);
     return p;
 }
 
-static uint8_t *put_bits(uint8_t *p, const uint8_t *bit, uint64_t n)
+static uint8_t *put_marks(uint8_t *p, const uint32_t *marked, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++, p += 3) {
-        p[0] = '0' + bit[i];
+        p[0] = '0' + (uint8_t)(marked[i] >> 31);
         p[1] = ',';
         p[2] = ' ';
     }
@@ -231,22 +231,31 @@ static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t 
                : slu_fail(err, SLU_E_LIMIT, "internal error: a member does not fit");
 }
 
-/* Appends a member with n numbers of so many bytes. */
-static int put_member(const struct wds *w, const struct header *head, uint64_t index,
-                      const void *number, uint64_t n, unsigned n_byte,
-                      struct slu_buf *out, struct slu_err *err)
+/* The most bytes of a member's text, and of a member while it is made. */
+static uint64_t text_most(const struct slu_shard_bucket *b)
 {
-    uint64_t most = n * MAX_TEXT + 2,
-             room = w->gzip ? gzip_bound(most) : 0; /* then the text is after this
-                                                       room */
-    int rc = slu_buf_reserve(out, most + room + 3 * BLOCK, err);
+    return b->n_id * MAX_TEXT + 2;
+}
+static uint64_t member_room(const struct wds *w, const struct slu_shard_bucket *b)
+{
+    return text_most(b) + (w->gzip ? gzip_bound(text_most(b)) : 0) + 3 * BLOCK;
+}
+
+/* Appends a member: the sequence's ids, or its mask. */
+static int put_member(const struct wds *w, bool mask, const struct slu_shard_bucket *b,
+                      uint64_t index, const void *tok, struct slu_buf *out,
+                      struct slu_err *err)
+{
+    /* With gzip, the text is after the room for its compressed bytes. */
+    uint64_t room = w->gzip ? gzip_bound(text_most(b)) : 0;
+    int rc = slu_buf_reserve(out, member_room(w, b), err);
 
     if (rc)
         return rc;
     uint8_t *header = out->data + out->len, *text = header + BLOCK + room, *p = text;
     *p++ = '[';
-    p = n_byte == 1 ? put_bits(p, number, n) : put_ids(w, p, number, n, n_byte);
-    if (n)
+    p = mask ? put_marks(p, tok, b->n_id) : put_ids(w, b, p, tok);
+    if (b->n_id)
         p -= 2;
     *p++ = ']';
     uint64_t size = (uint64_t)(p - text);
@@ -256,7 +265,7 @@ static int put_member(const struct wds *w, const struct header *head, uint64_t i
         return rc;
     uint64_t pad = -size & (BLOCK - 1);
     memset(header + BLOCK + size, 0, pad);
-    put_header(head, index, size, header);
+    put_header(mask ? &w->mask : &w->ids, index, size, header);
     out->len += BLOCK + size + pad;
     return SLU_OK;
 }
@@ -266,11 +275,12 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
                       struct slu_buf *out, struct slu_err *err)
 {
     const struct wds *w = state;
-    int rc = put_member(w, &w->ids, index, q->tok, b->n_id, b->tok_bytes, out, err);
+    /* Room for both, because a buffer that grows is copied. */
+    int rc = b->masks ? slu_buf_reserve(out, 2 * member_room(w, b), err) : SLU_OK;
 
-    return rc || !q->mask
-               ? rc
-               : put_member(w, &w->mask, index, q->mask, b->n_id, 1, out, err);
+    if (!rc)
+        rc = put_member(w, false, b, index, q->tok, out, err);
+    return rc || !b->masks ? rc : put_member(w, true, b, index, q->tok, out, err);
 }
 
 static int wds_end(void *state, const struct slu_shard *s, unsigned file,

@@ -463,10 +463,17 @@ static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
     return rc;
 }
 
+void slu_permute_take_room(struct slu_pipe *pipe, uint64_t n_byte)
+{
+    if (pipe && n_byte > SLU_PIPE_SLOT_BYTE / 4)
+        slu_pipe_take(pipe, 4 * n_byte, 0);
+}
+
 /* slu_permute_borrow; but records that the sorter cannot pin go to b at once, unless b
- * is NULL. */
+ * is NULL. pipe: see slu_permute_next. */
 static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena **pin,
-                  struct slu_batch *b, uint64_t n_tok, struct slu_err *err)
+                  struct slu_pipe *pipe, struct slu_batch *b, uint64_t n_tok,
+                  struct slu_err *err)
 {
     uint64_t weight = 0; /* as slu_batch_weight */
     int rc = SLU_OK;
@@ -493,6 +500,8 @@ static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena *
             continue;
         if (!rec->len && !*pin)
             *pin = slu_sorter_pin(p->sorter);
+        if (b && !*pin)
+            slu_permute_take_room(pipe, (weight + len_tok) * p->header->tok_bytes);
         rc = b && !*pin ? open_one(b, at, n, &p->result.out, err)
                         : append(rec, at, n, *pin, err);
         if (rc)
@@ -518,7 +527,7 @@ static int borrow(struct slu_permute *p, struct slu_buf *rec, struct slu_arena *
 int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
                        struct slu_arena **pin, uint64_t n_tok, struct slu_err *err)
 {
-    return borrow(p, rec, pin, NULL, n_tok, err);
+    return borrow(p, rec, pin, NULL, NULL, n_tok, err);
 }
 
 uint64_t slu_permute_borrowed(const struct slu_permute *p)
@@ -575,14 +584,17 @@ void slu_permute_stop(struct slu_permute *p)
     slu_sorter_stop(p->sorter);
 }
 
-int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
-                     struct slu_err *err)
+int slu_permute_next(struct slu_permute *p, struct slu_pipe *pipe, struct slu_batch *b,
+                     uint64_t n_tok, struct slu_err *err)
 {
     struct slu_arena *pin;
 
     if (p->cfg.pass)
-        return slu_permute_passed(p, b, err);
+        return slu_permute_passed(p, pipe, b, err);
     slu_batch_clear(b);
-    int rc = borrow(p, &p->fetched, &pin, b, n_tok, err);
-    return rc || !pin ? rc : slu_permute_open_pinned(p, &p->fetched, pin, b, err);
+    int rc = borrow(p, &p->fetched, &pin, pipe, b, n_tok, err);
+    if (rc || !pin)
+        return rc;
+    slu_permute_take_room(pipe, p->borrowed_byte);
+    return slu_permute_open_pinned(p, &p->fetched, pin, b, err);
 }

@@ -112,9 +112,11 @@ void slu_permute_pass(struct slu_permute *p, struct slu_reader *r,
                       struct slu_sum *total,
                       void (*progress)(void *ctx, uint64_t n_tok), void *ctx);
 /* Replaces b's contents by the next sequences, about n_tok tokens and at least one
- * sequence. SLU_EOF at the end. */
-SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,
-                                  uint64_t n_tok, struct slu_err *err);
+ * sequence. SLU_EOF at the end. pipe: NULL, or that of the caller's `produce`, in which
+ * room is taken for a long sequence and for what is made of it (slu_pipe_take). */
+SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_pipe *pipe,
+                                  struct slu_batch *b, uint64_t n_tok,
+                                  struct slu_err *err);
 /* slu_permute_next in two halves, for pipelines: borrow (serial) puts the records of
  * the next sequences into `rec`; open_pinned (any thread) makes the batch of these. If
  * the sorter can pin them, rec has the records' addresses instead of copies, and *pin

@@ -36,15 +36,19 @@ static bool takes(struct slu_permute *p, const struct slu_batch *b,
     return true;
 }
 
-int slu_permute_passed(struct slu_permute *p, struct slu_batch *b, struct slu_err *err)
+int slu_permute_passed(struct slu_permute *p, struct slu_pipe *pipe,
+                       struct slu_batch *b, struct slu_err *err)
 {
     size_t n = 0;
 
+    if (p->input)
+        slu_reader_use_pipe(p->input, pipe);
     while (p->input && !n) {
         int rc = slu_reader_next(p->input, b, err);
         if (rc < 0)
             return rc;
         if (rc == SLU_EOF) {
+            slu_reader_use_pipe(p->input, NULL);
             rc = slu_reader_finish(p->input, p->total, err);
             p->input = NULL;
             if (rc)

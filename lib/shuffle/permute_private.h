@@ -1,5 +1,6 @@
 /* permute_private.h - shared by permute.c (keys, one pass), permute_wait.c (orders that
- * need all sequences first), shuffle_flow.c and shuffle_cut.c. Private to these.
+ * need all sequences first), shuffle_flow.c, shuffle_cut.c and shuffle_gather.c. Private
+ * to these.
  */
 #ifndef SLU_PERMUTE_PRIVATE_H
 #define SLU_PERMUTE_PRIVATE_H
@@ -120,8 +121,11 @@ void slu_permute_judge(struct slu_permute *p, const struct slu_batch *b,
 /* Where sequences are counted that are left out for this reason. */
 struct slu_count *slu_permute_left(struct slu_permute_result *r, uint32_t verdict);
 /* slu_permute_next of an order that passes. */
-SLU_MUST_USE int slu_permute_passed(struct slu_permute *p, struct slu_batch *b,
-                                    struct slu_err *err);
+SLU_MUST_USE int slu_permute_passed(struct slu_permute *p, struct slu_pipe *pipe,
+                                    struct slu_batch *b, struct slu_err *err);
+/* Takes room for n_byte of sequences, and for what is made of them (a text of ids and
+ * masks: three times as much), if that is more than every job has. pipe may be NULL. */
+void slu_permute_take_room(struct slu_pipe *pipe, uint64_t n_byte);
 /* The place in the order, in a repeat; of bands the place within one. */
 struct slu_u128 slu_permute_order_key(const struct slu_permute *p,
                                       const struct slu_batch *b,

@@ -123,13 +123,15 @@ void slu_shuffle_read_places(struct slu_shuffle_flow *q, uint64_t per_tok,
 const struct slu_count *slu_shuffle_first(const struct slu_shuffle_flow *q);
 /* slu_shuffle_next as slu_permute_next; the others are its halves: fetch (serial) puts
  * the records into `rec`, unpack (any thread) makes the batch. */
-SLU_MUST_USE int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_buf *rec,
-                                   uint64_t n_tok, struct slu_err *err);
+SLU_MUST_USE int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_pipe *pipe,
+                                   struct slu_buf *rec, uint64_t n_tok,
+                                   struct slu_err *err);
 SLU_MUST_USE int slu_shuffle_unpack(const struct slu_shuffle_flow *q,
                                     const struct slu_buf *rec, struct slu_batch *b,
                                     struct slu_err *err);
-SLU_MUST_USE int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_batch *b,
-                                  uint64_t n_tok, struct slu_err *err);
+SLU_MUST_USE int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_pipe *pipe,
+                                  struct slu_batch *b, uint64_t n_tok,
+                                  struct slu_err *err);
 
 /* ---- for finish's write ---- */
 

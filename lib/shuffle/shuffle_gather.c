@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/shuffle/permute_private.h"
 #include "lib/shuffle/shuffle_flow_private.h"
 #include "lib/stream/seqrec.h"
 
@@ -297,8 +298,8 @@ static int put_row(struct slu_buf *rec, const struct slu_row *row, struct slu_er
     return SLU_OK;
 }
 
-int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_buf *rec, uint64_t n_tok,
-                      struct slu_err *err)
+int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_pipe *pipe,
+                      struct slu_buf *rec, uint64_t n_tok, struct slu_err *err)
 {
     uint64_t weight = 0, len_tok, n_seg; /* as slu_batch_weight */
     struct slu_row row;
@@ -309,6 +310,8 @@ int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_buf *rec, uint64_t 
         rc = next_row(q, &row, err);
         if (!rc)
             rc = slu_seqrec_peek(row.p, row.n_byte, &len_tok, &n_seg, err);
+        if (!rc)
+            slu_permute_take_room(pipe, rec->len + row.n_byte);
         if (!rc)
             rc = put_row(rec, &row, err);
         if (rc)
@@ -339,11 +342,14 @@ int slu_shuffle_unpack(const struct slu_shuffle_flow *q, const struct slu_buf *r
     return rc;
 }
 
-int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_batch *b, uint64_t n_tok,
-                     struct slu_err *err)
+int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_pipe *pipe,
+                     struct slu_batch *b, uint64_t n_tok, struct slu_err *err)
 {
-    int rc = slu_shuffle_fetch(q, &q->fetched, n_tok, err);
+    int rc = slu_shuffle_fetch(q, pipe, &q->fetched, n_tok, err);
 
     slu_batch_clear(b);
-    return rc ? rc : slu_shuffle_unpack(q, &q->fetched, b, err);
+    if (!rc)
+        rc = slu_shuffle_unpack(q, &q->fetched, b, err);
+    slu_buf_trim(&q->fetched, SLU_KEEP_BATCH_BYTE);
+    return rc;
 }

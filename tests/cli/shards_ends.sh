@@ -52,6 +52,13 @@ check "without BOS the configuration has none" grep -q 'bos_token_id=None)$' set
 # EOS inside: at each place of a block, in the second document, with ids of two and of four bytes.
 printf 'a<|endoftext|>b' >b.txt
 refused "EOS inside" 'b.txt: document 0: id 2 of 4 is the EOS 256' -t bytes --special parse b.txt
+# With masks: it is trained on, or not, and the last one is the other.
+for spans in '[0, 15]' '[14, 15]'; do
+    printf '{"text": "a<|endoftext|>b", "spans": [%s]}\n' "$spans" >m.jsonl
+    refused "EOS inside, with the mask of $spans" 'm.jsonl: document 0: id 2 of 4 is the EOS 256' -t bytes --special parse --spans-field spans m.jsonl
+done
+printf '{"text": "a<|endoftext|>", "spans": [[0, 14]]}\n' >m.jsonl
+status "a last EOS that is trained on" 0 write -t bytes --no-eos --special parse --spans-field spans m.jsonl --
 for n in 0 1 63 64 ${MORE:+62 65 126 127 128 200}; do
     "$PYTHON" -c "import json
 print(json.dumps({'text': 'good'}))

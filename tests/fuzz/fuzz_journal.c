@@ -60,9 +60,11 @@ struct source {
     uint64_t at;
 };
 
-static int give(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int give(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                struct slu_err *err)
 {
     struct source *s = ctx;
+    (void)pipe;
     slu_batch_clear(b);
     while (b->n_seq < 2 && s->bucket < N_BUCKET) {
         const struct slu_shards_span *n = &s->span[s->bucket];

@@ -35,12 +35,14 @@ static int teardown(void **unused)
 }
 
 /* Three sequences of 4 ids, one of 8 with two segments and padding. */
-static int give(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int give(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                struct slu_err *err)
 {
     static const uint16_t tok[] = {5, 6, 7, 0, 8, 9, 10, 11, 12, 13, 14, 0};
     static const uint16_t packed[] = {20, 0, 21, 22, 23, 0, 1, 1};
     static const uint8_t ids[] = "a,1b\"2c\n3";
     unsigned *at = ctx;
+    (void)pipe;
     slu_batch_clear(b);
     for (unsigned i = 0; i < 3 && *at == 0; i++) {
         struct slu_seg g = {0, 10 + i, 0, 4, SLU_NO_DOMAIN, 3, 3 * i};

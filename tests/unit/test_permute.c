@@ -112,7 +112,7 @@ static size_t run(uint64_t *order, struct slu_permute_cfg cfg,
     if (slu_permute_read(p, reader, 2, &total, NULL, NULL, &err) != SLU_OK)
         fail_msg("%s", err.msg);
     slu_batch_init(&b, 4);
-    while ((got = slu_permute_next(p, &b, 10000, &err)) == SLU_OK) {
+    while ((got = slu_permute_next(p, NULL, &b, 10000, &err)) == SLU_OK) {
         for (size_t i = 0; i < b.n_seq; i++) {
             check_sequence(&b, &b.seq[i]);
             order[n++] = b.seg[b.seq[i].seg_off].document;

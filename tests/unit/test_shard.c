@@ -32,10 +32,12 @@ static uint32_t token(uint64_t i, uint64_t k)
     return k < 16 && i % 2 ? some[(i + k) % 16] : (uint32_t)(i * 1000 + k);
 }
 
-static int give(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int give(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                struct slu_err *err)
 {
     struct source *s = ctx;
 
+    (void)pipe;
     slu_batch_clear(b);
     for (size_t n = 0; n < 3 && s->at < s->n; n++, s->at++) {
         uint64_t len = s->bucket[s->at % 2] + 1;

@@ -9,8 +9,6 @@
 #include "lib/base/number.h"
 #include "tools/shuffle/shuffle.h"
 
-enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB by which a process may exceed -M */
-
 const char *const shuffle_lasts[] = {"keep", "drop", NULL};
 const char *const shuffle_tails[] = {"error", "drop", NULL};
 const char *const shuffle_members[] = {"txt", "json", "json.gz", NULL};
@@ -207,7 +205,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .force = ctx->common.force,
                                  .zstd_level = ctx->common.zstd_level,
                                  .seed = ctx->common.seed,
-                                 .memory_byte = memory_byte + SLACK_BYTE,
+                                 .memory_byte = memory_byte + SHUFFLE_SLACK_BYTE,
                                  .by_bucket = !j->pass || j->summary.by_bucket,
                                  .parts = parts,
                                  .compress_set = o->compress != NULL,
@@ -241,13 +239,14 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
     return rc;
 }
 
-static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int source(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                  struct slu_err *err)
 {
     struct job *j = ctx;
 
     if (!j->pass)
         cli_progress(j->ctx, 0, slu_permute_result(j->permute)->out.tokens);
-    return slu_permute_next(j->permute, b, JOB_TOK, err);
+    return slu_permute_next(j->permute, pipe, b, JOB_TOK, err);
 }
 
 int shuffle_shards_tails(const struct cli_ctx *ctx, const struct slu_count *n,

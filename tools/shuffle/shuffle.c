@@ -315,7 +315,8 @@ int shuffle_open(struct job *j, struct slu_err *err)
 
 unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte)
 {
-    uint64_t n = share_byte / JOB_BYTE, most = ctx->common.threads + 2;
+    uint64_t most = ctx->common.threads + 2;
+    uint64_t n = (share_byte + SHUFFLE_SLACK_BYTE) / SLU_PIPE_SLOT_BYTE;
 
     return (unsigned)(n > most ? most : n < 2 ? 2 : n);
 }

@@ -12,7 +12,10 @@
 #include "tools/cli/cli_flow.h"
 #include "tools/shuffle/mix.h"
 
-enum { JOB_TOK = 1 << 15, JOB_BYTE = 3 << 20 };
+enum {
+    JOB_TOK = 1 << 15,
+    SHUFFLE_SLACK_BYTE = 24 << 20, /* of the 64 MiB by which a process may exceed -M */
+};
 
 /* Options that only apply to shards (tools/shuffle/shards.c). */
 struct shuffle_shards_opts {

@@ -129,8 +129,8 @@ static int produce(void *ctx, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
 
-    return slu_shuffle_fetch(&j->flow, &((struct shuffle_load *)load)->rec, JOB_TOK,
-                             err);
+    return slu_shuffle_fetch(&j->flow, j->pipe, &((struct shuffle_load *)load)->rec,
+                             JOB_TOK, err);
 }
 
 static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
@@ -192,10 +192,11 @@ static int gather_stream(struct job *j, struct slu_err *err)
     return rc ? rc : account_stream(j, err);
 }
 
-static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int source(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
+                  struct slu_err *err)
 {
     struct job *j = ctx;
-    int rc = slu_shuffle_next(&j->flow, b, JOB_TOK, err);
+    int rc = slu_shuffle_next(&j->flow, pipe, b, JOB_TOK, err);
 
     for (size_t i = 0; i < b->n_seq && !rc; i++)
         slu_count_add(&j->gathered, slu_seq_count(b, &b->seq[i]));

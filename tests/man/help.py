@@ -3,7 +3,8 @@
 
 What it proves: every option that --help lists is described (an ".It Fl" entry of man/PROGRAM.1, or of
 the section COMMON OPTIONS of sluice(7)), and every option that the page describes exists. Also that
-each page has the sections that a page must have, that -V prints a version, and that -h is --help.
+each page has the sections that a page must have, that -V prints a version, and that -h is --help; and that each format of shuffle
+has a row in READERS of sluice(7) and its reader in tests/judges/readers_defaults.py.
 """
 import glob
 import os
@@ -64,6 +65,20 @@ def page_options(source, section=None):
     return found
 
 
+def check_readers():
+    """The formats of shuffle, the rows of the page, and what the judges try."""
+    if not command("shuffle"):
+        return
+    names = re.search(r"--format=([a-z|-]+)", run(*command("shuffle"), "--help")[1])
+    formats = set(names.group(1).split("|")) if names else set()
+    rows = re.search(r"(?ms)^\.Sh READERS$(.*?)^\.Sh ", open("man/sluice.7").read())
+    rows = set(re.findall(r"(?m)^\.It Cm ([a-z-]+)", rows.group(1))) if rows else set()
+    tried = re.search(r"(?ms)^    kinds = \{(.*?)\}$", open("tests/judges/readers_defaults.py").read())
+    tried = set(re.findall(r'"([a-z-]+)": \(', tried.group(1))) if tried else set()
+    result(len(formats) >= 8 and formats == rows, "each format has a row in READERS of sluice(7)", "%s, and rows of %s" % (formats, rows))
+    result(formats == tried, "each format is tried with its reader's defaults", "%s, tried are %s" % (formats, tried))
+
+
 def main():
     try:
         common = page_options(open("man/sluice.7").read(), "COMMON OPTIONS")
@@ -97,6 +112,7 @@ def main():
         have = set(re.findall(r'(?m)^\.Sh "?(.*?)"?\s*$', source))
         lacking = [s for s in SECTIONS if s not in have]
         result(not lacking, page + " has its sections", "lacks " + ", ".join(lacking))
+    check_readers()
     for page in sorted(glob.glob("man/*.[1357]")):
         name = os.path.basename(page).rsplit(".", 1)[0]
         source = open(page).read()

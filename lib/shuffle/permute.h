@@ -20,7 +20,8 @@
  * (slu_permute_pass).
  *
  * The order may also be by score (slu_seq_score), ties by the hash; or in bands: N
- * bands of equal tokens, from low to high scores, each in the order of the hash.
+ * bands of equal tokens, from low to high scores, each in the order of the hash. Which
+ * of equal scores are in a band is another hash's choice, as in a mix.
  * select.h finds where bands end, so bands need all sequences before the first is
  * placed.
  *

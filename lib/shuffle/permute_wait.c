@@ -43,16 +43,16 @@ void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
 {
     m->hash = slu_batch_content(b, q->tok_off, q->len_tok);
     m->source = p->mixer ? slu_mix_source_of(&p->cfg.by, b, q) : 0;
-    const struct slu_seg *seg = &b->seg[q->seg_off];
+    /* Not the hash of the order, or what is chosen would be together in it. */
+    const struct slu_u128 choice =
+        slu_permute_hash("slublnd1", p->cfg.seed, 0, &b->seg[q->seg_off], q->n_seg);
     if (m->source < 0)
         j->verdict = NO_SOURCE;
     else if (p->mixer)
-        m->line = slu_permute_hash("slublnd1", p->cfg.seed, 0, seg, q->n_seg);
+        m->line = choice;
     else if (slu_permute_waits(p))
         m->line = p->cfg.order == SLU_ORDER_BANDS
-                      ? slu_permute_score_key(
-                            slu_seq_score(b, q),
-                            slu_permute_key(p->cfg.seed, 0, seg, q->n_seg), false)
+                      ? slu_permute_score_key(slu_seq_score(b, q), choice, false)
                       : slu_permute_order_key(p, b, q, 0);
 }
 

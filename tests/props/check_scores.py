@@ -67,25 +67,27 @@ def score(x):
     return total / weight if weight else math.nan
 
 
-def key(x, seed):
+def key(x, seed, what=b"sluperm1"):
     rows = b"".join(u64(2**64 - 1, 0, 0, s["length"]) if s.get("padding") else
                     u64(0, s["document"], s["offset"], s["length"]) for s in x["segments"])
-    return xxhash.xxh3_128_intdigest(b"sluperm1" + u64(seed, 0) + rows)
+    return xxhash.xxh3_128_intdigest(what + u64(seed, 0) + rows)
 
 
 def orders(r, stream, recs, number):
     seed = r.randint(0, 2**64 - 1)
     value = [score(x) for x in recs]
     k = [key(x, seed) for x in recs]
+    # Which of equal scores are in a band says nothing about their places in it.
+    choice = [key(x, seed, b"slublnd1") for x in recs]
     size = [len(x["tokens"]) for x in recs]
     total = sum(size)
 
-    def by(sign):
+    def by(sign, ties):
         return sorted(range(len(recs)), key=lambda i: (math.isnan(value[i]), 0 if math.isnan(value[i]) else sign *
-                                                       value[i], k[i] >> 64))
+                                                       value[i], ties[i] >> 64))
     for order in "ascending", "descending", "bands:%d" % r.choice([1, 2, 3, 10, 500]), "bands":
         limit = r.choice([None, None, total, total // 3, 1])
-        line, left = by(-1 if order == "descending" else 1), total if limit is None else limit
+        line, left = by(-1 if order == "descending" else 1, choice if order.startswith("bands") else k), total if limit is None else limit
         want, used = [], 0
         for i in line:
             if used + size[i] > left:
@@ -107,6 +109,17 @@ def orders(r, stream, recs, number):
             f.flush()
             good = good and run("shuffle", *args, "-M32M", "-T3", f.name) == out
         result(good, "case %d: %s" % (number, " ".join(map(str, args))))
+
+
+def ties():
+    """Two bands of 450 of 300 low and 600 high scores: the 150 high ones of the first band are anywhere in it. The mean
+    place of n of N has the variance (N + 1)(N - n) / 12n; within five standard deviations."""
+    lines = b"".join(b'{"text": "%04d", "q": %d}\n' % (i, i >= 300) for i in range(900))
+    stream = run("tokenize", "-t", "bytes", "--format", "jsonl", "--score-field", "q", stdin=lines)
+    band = [score(x) for x in records(run("shuffle", "--seed", 1, "--order", "bands:2", stdin=stream))][:450]
+    high = [i for i, v in enumerate(band) if v == 1]
+    most = 5 * math.sqrt(451 * 300 / 12 / 150)
+    result(len(high) == 150 and abs(sum(high) / 150 - 449 / 2) < most, "equal scores are anywhere in their band", (len(high), sum(high) / 150, most))
 
 
 def holds(v, text):
@@ -229,5 +242,6 @@ for number in range(int(sys.argv[2]) if len(sys.argv) > 2 else 8):
         stream = run("pack", "-q", "--length", 256, stdin=run("decompose", "-q", "--min", 32, "--max", 256, stdin=stream))
     orders(r, stream, records(stream), number)
     bands(r, stream, records(stream), number)
+ties()
 refusals(r)
 finish()

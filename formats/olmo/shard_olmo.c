@@ -348,8 +348,9 @@ static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err
                                                      (unsigned long long)o->bos);
     if (!rc && o->checked)
         rc = slu_buf_printf(
-            out, err, "Each document was checked: it ends with EOS, has no other%s.\n",
-            o->bos == SLU_NO_TOKEN ? "" : ", and begins with BOS");
+            out, err, "Each document was checked: it ends with EOS%s.\n",
+            o->bos == SLU_NO_TOKEN ? " and has no other"
+                                   : ", has no other, and begins with BOS");
     if (!rc && o->checked && o->bos != SLU_NO_TOKEN)
         rc = slu_buf_printf(out, err,
                             "`NumpyVSLDatasetConfig` refuses a BOS: there it is "

@@ -90,7 +90,19 @@ schedule -q --trainer generic --batch-tokens 64 --progress always -o few.sched f
 check "schedule shows the share of its steps" drawn '^schedule: 100 %, ' <err
 inspect --verify --progress always few.sched >/dev/null 2>err
 check "  and inspect of those in the file" drawn '^inspect: 100 %, ' <err
-rm -rf y.tks err near checked few few.sched
+if command -v script >/dev/null; then
+    for p in 'decompose --plan' 'pack --plan --length 64' inspect; do
+        # Two lines of it in a row would be one on the screen.
+        script -qec "$p --progress always y.tks" /dev/null </dev/null >shown 2>&1
+        check "$p: its result does not stand behind the progress" "$PYTHON" -c 'import re
+shown = open("shown", newline="").read().replace("\r\n", "\n")
+assert re.search(r"\r[a-z]+: \d+ %, [^\r\n]*\x1b\[K\r\x1b\[K", shown), shown
+assert not re.search(r"\r[a-z]+: [^\r\n]*\x1b\[K[^\r]", shown), shown'
+    done
+else
+    skip "results behind the progress: no script(1)"
+fi
+rm -rf y.tks err near checked few few.sched shown
 tokenize -t bytes --max-tokens 2K c.jsonl -o x.tks
 inspect --json x.tks >x.json
 same "a count is decimal" yes "$(json x.json '"yes" if "--max-tokens=2000" in d["provenance"][0]["arguments"] else d["provenance"]')"

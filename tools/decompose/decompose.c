@@ -230,6 +230,7 @@ static int write_plan(struct job *j, const struct slu_decompose_stat *s,
     int rc = slu_decompose_table(&j->cut, s, row, n, &text, err);
     if (!rc)
         rc = slu_mixture_table(&j->mix.ask, &j->cut, s->piece, &text, err);
+    cli_erase(j->ctx);
     if (!rc)
         rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
     slu_buf_release(&text);

@@ -15,6 +15,7 @@ int pack_write_table(struct pack_job *j, struct slu_err *err)
         rc = slu_buf_append(&json, "", 1, err);
     if (!rc) {
         cli_stat_json(j->ctx, "methods", (const char *)json.data);
+        cli_erase(j->ctx);
         rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
     }
     slu_buf_release(&text);

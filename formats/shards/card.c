@@ -471,6 +471,12 @@ static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_er
         if (!rc)
             rc = slu_card_text(out, h->step[i].version, err);
     }
+    if (!rc && c->steps->n > h->n_step)
+        rc =
+            slu_buf_printf(out, err,
+                           ".\n\nThese are not all steps: others were not recorded, or "
+                           "made streams that were joined later; the table above\nhas "
+                           "what is known of them");
     return rc ? rc : slu_buf_printf(out, err, ".\n\n");
 }
 

@@ -118,6 +118,8 @@ to_ids -o n0 a.tks
 same "a line that left nothing out" "1 True {}" "$(nothing n0) $(json n0/report.json '"%s %s" % (d["all_steps"]["complete"], d["all_steps"]["tokens"]["dropped"])')"
 tokenize -q --no-provenance -t bytes e.jsonl | cut8 | to_ids -o n1
 same "a first step that is not recorded" "0 1. unknown." "$(nothing n1) $(unknown n1)"
+notall() { grep -c '^These are not all steps' "$1/README.md" || true; }
+same "  the commands do not claim to be all" "0 1" "$(notall n0) $(notall n1)"
 to_ids --no-provenance -o n2 a.tks
 same "a last step without provenance" "0 1. tokenize $version, 2. decompose $version." "$(nothing n2) $(unknown n2)"
 check "  has its own counts, as the last step" grep -q '^| 3. the last step | 1 | 1 | 8 | ' n2/README.md

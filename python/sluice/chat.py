@@ -29,7 +29,7 @@ from typing import IO, TYPE_CHECKING, Any, Callable, NoReturn
 
 from . import __version__
 from ._base import SluiceError, local, need, printable
-from ._limits import LINE, MEMORY, guard
+from ._limits import LINE, guard
 
 if TYPE_CHECKING:
     from ._dialogue import Block, Job, Result
@@ -279,8 +279,8 @@ def parsed(argv: list[str] | None) -> argparse.Namespace:
     args.keep = [name for name in args.keep.split(",") if name]
     if args.jobs < 0:
         p.error("-j wants a number of processes, or 0")
-    if {"text", "spans", "from", "needs"} & {*args.keep, args.prompt_hash}:
-        p.error("--keep and --prompt-hash cannot have text, spans, from or needs, which are written anyway")
+    if {"text", "spans", "from", "by", "needs"} & {*args.keep, args.prompt_hash}:
+        p.error("--keep and --prompt-hash cannot have text, spans, from, by or needs, which are written anyway")
     if args.prompt_hash in args.keep:
         p.error(f"--keep and --prompt-hash both have {args.prompt_hash}; choose another name for the hash")
     roles = [pair.partition("=") for pair in args.role]
@@ -409,7 +409,7 @@ def main(argv: list[str] | None = None) -> int:
         print(printable(f"sluice-chat: {e}"), file=sys.stderr)
         return 1
     except MemoryError:
-        print(f"sluice-chat: needs more than {MEMORY >> 20} MiB of memory; use a smaller -j", file=sys.stderr)
+        print("sluice-chat: there is not enough memory; use a smaller -j", file=sys.stderr)
         return 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -343,7 +343,7 @@ def test_limits() -> None:
     for k, (text, word) in enumerate(HOSTILE.items()):
         t = template("{% if messages[0].content != 'no' %}" + text + "{% endif %}" + TEMPLATE, f"hostile-{k}.jinja")
         fine = lines({"messages": [user("no"), assistant("b")]})
-        status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=4)
+        status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=10)
         assert status == 1 and word in err and "standard input:1: " in err and err.count("\n") == 1, (text, err)
         out, err = chat("-t", t, "--on-error=skip", stdin=fine + record + fine)
         assert len(out.splitlines()) == 2 and "template-limit 1 dialogue" in err, (text, err)
@@ -353,13 +353,18 @@ def test_limits() -> None:
         ("{% if a %}" * 999 + "{% endif %}" * 999, "compiled"),
     ):  # fmt: skip
         t = template(text + TEMPLATE, "hostile.jinja")
-        status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=4)
+        status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=10)
         assert status == 1 and word in err and err.startswith("sluice-chat: ") and err.count("\n") == 1, (text, err)
     # All lines of a block give much.
     t = template("{{ 'a' * 999999 }}" + TEMPLATE, "long.jinja")
     for jobs in ("-j1", "-j2"):
         status, err = limited("-t", t, jobs, stdin=b"\xef\xbb\xbf" + record * 300, mebibyte=400, seconds=30)
         assert status == 0 and "300 dialogues, 300" in err, err
+    # What a process holds for other records, or to send, does not count.
+    wide = json.dumps({"messages": [user("\U0001f600" * 15_000_000), assistant("b")]}, ensure_ascii=False).encode()
+    for jobs in ("-j1", "-j2"):
+        out, err = chat("-t", template(), jobs, "--on-error=skip", stdin=record + wide + b"\n" + record)
+        assert len(out.splitlines()) == 3, (jobs, err)
 
 
 def test_long_lines() -> None:

@@ -11,8 +11,8 @@
 static const struct slu_tokens_format *const formats[] = {
     &slu_tokens_megatron, /* named by their own suffixes */
     &slu_tokens_ds,       /* named by their own suffix */
-    &slu_tokens_mds,      /* a folder with an index.json */
     &slu_tokens_set,      /* a folder with a report.json */
+    &slu_tokens_mds,      /* a folder with an index.json, as a set of format mds has */
     &slu_tokens_npy,      /* last: with --token-bytes it accepts any file */
 };
 enum { N_FORMAT = sizeof formats / sizeof *formats };
@@ -164,8 +164,7 @@ static int refuse_column(const struct slu_tokens_cfg *cfg,
                     cfg->column ? "a column" : "ids of 8 bytes");
 }
 
-/* Fails, as input a has format f and b has g; NULL: it is a stream. Folders may be sets,
- * of which those in mds have an index of their own. */
+/* Fails, as input a has format f and b has g; NULL: it is a stream. */
 static int differ(const struct slu_tokens_look *a, const struct slu_tokens_format *f,
                   const struct slu_tokens_look *b, const struct slu_tokens_format *g,
                   struct slu_err *err)
@@ -176,10 +175,9 @@ static int differ(const struct slu_tokens_look *a, const struct slu_tokens_forma
                          g           ? g->name
                          : b->folder ? "a set"
                                      : "a token stream"};
-    int rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s is read as %s, and %s as %s; give one kind at a time",
-                      slu_tokens_name(a->path), is[0], slu_tokens_name(b->path), is[1]);
-    return a->folder && b->folder ? slu_advise(err, SLU_ADVISE_SETS, rc) : rc;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s is read as %s, and %s as %s; give one kind at a time",
+                    slu_tokens_name(a->path), is[0], slu_tokens_name(b->path), is[1]);
 }
 
 /* Finds the one format of all inputs; *f NULL: streams. */

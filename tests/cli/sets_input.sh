@@ -105,10 +105,16 @@ status "into itself" 2 shuffle -q --documents --replace-set --format megatron -o
 status "which stays" 0 inspect --verify one
 check "nothing was written" test ! -e no.tks
 
-# Without --input-format, mds is read by its own index.
+# A set of format mds is a set, though it has an index of MDS, too.
 mkdir kinds
 shuffle -q --order keep --format mds -o kinds/mds c.plain.tks
 shuffle -q --order keep --format litdata -o kinds/litdata c.plain.tks
-status "sets of two kinds" 1 shuffle --order keep kinds/mds kinds/litdata -o x.tks
-check "  name what reads both" grep -qx "shuffle: kinds/mds is read as mds, and kinds/litdata as set; give one kind at a time, or read all as sets with --input-format set" err
-status "  which does" 0 shuffle -q --order keep --input-format set kinds/mds kinds/litdata -o x.tks
+status "sets of two kinds" 0 shuffle -q --order keep kinds/mds kinds/litdata -o x.tks
+inspect --json c.plain.tks >one.json
+inspect --json x.tks >both.json
+same "  with their documents" "$(json one.json 'd["documents"] * 2')" "$(json both.json 'd["documents"]')"
+check "  and steps" grep -q -e --format=mds both.json
+cp -r kinds/mds kinds/other
+rm kinds/other/report.json
+status "MDS of others beside a set" 1 shuffle --order keep kinds/other kinds/litdata -o x.tks
+check "  is named" grep -qx "shuffle: kinds/other is read as mds, and kinds/litdata as set; give one kind at a time" err

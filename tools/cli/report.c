@@ -302,7 +302,6 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_PATTERN] = "name the split with --pattern",
     [SLU_ADVISE_REPLACE_SET] =
         "or use --replace-set to replace the set in it (its other files stay)",
-    [SLU_ADVISE_SETS] = "or read all as sets with --input-format set",
     [SLU_ADVISE_SHARD_SEQUENCES] = "use a smaller --shard-sequences or --shard-size",
     [SLU_ADVISE_SHARD_BYTES] = "give another --shard-size",
     [SLU_ADVISE_DOCUMENTS] = "or write whole documents with --documents",

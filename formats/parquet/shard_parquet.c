@@ -241,8 +241,11 @@ static int parquet_card(const void *state, struct slu_buf *out, struct slu_err *
         out, err,
         "TRL's `SFTConfig` cuts each row to its first `max_length` ids, 1024 by "
         "default, though they are tokenized. So\ngive it\n\n```python\n"
-        "SFTConfig(max_length=None, packing=False, padding_free=True)\n```\n\nThe last "
-        "one keeps the documents of a row apart, with FlashAttention; without it they "
+        "from trl import SFTConfig, SFTTrainer\n\n"
+        "args = SFTConfig(max_length=None, packing=False, padding_free=True)\n"
+        "SFTTrainer(\"MODEL\", args=args, train_dataset=data).train()\n```\n\nThe last "
+        "option keeps the documents of a row apart, with FlashAttention; without it "
+        "they "
         "attend to each other.\n\n");
 }
 

@@ -120,8 +120,9 @@ static int put_front(const struct slu_card *c, struct slu_buf *out, struct slu_e
         rc = slu_buf_printf(
             out, err,
             "size_categories:\n- %s\ntask_categories:\n- text-generation\ntags:\n"
-            "- tokenized\n- pretraining\n- variable-sequence-length\n- %s\n- sluice\n",
+            "- tokenized\n- %s\n- variable-sequence-length\n- %s\n- sluice\n",
             size_category(c->sum->n.sequences),
+            c->header->masks ? "fine-tuning" : "pretraining",
             !strcmp(format, "wds")  ? "webdataset"
             : !strcmp(format, "ds") ? "datatrove"
                                     : format);
@@ -150,11 +151,12 @@ static int put_head(const struct slu_card *c, struct slu_buf *out, struct slu_er
     int rc = slu_buf_printf(
         out, err,
         "# %s tokens in %s\n\n"
-        "%s sequences of token ids for training language models, "
-        "made from %s documents",
+        "%s sequences of token ids for %s language models, made from %s documents",
         slu_card_grouped(n->tokens, a),
         c->cfg->documents ? "whole documents" : "sequences by length",
-        slu_card_grouped(n->sequences, b), slu_card_grouped(n->documents, d));
+        slu_card_grouped(n->sequences, b),
+        c->header->masks ? "fine-tuning" : "training",
+        slu_card_grouped(n->documents, d));
     if (!rc && c->cfg->documents)
         rc = slu_buf_printf(out, err, ": each sequence is a whole document");
     else if (!rc && c->n_bucket)
@@ -217,6 +219,10 @@ static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_e
         rc = slu_buf_printf(out, err, "| of which padding | %s (%.2f %%) |\n",
                             slu_card_grouped(c->sum->padding, n),
                             percent(c->sum->padding, c->sum->n.tokens));
+    if (!rc && h->masks)
+        rc = slu_buf_printf(out, err, "| of which trained on | %s (%.2f %%) |\n",
+                            slu_card_grouped(c->sum->n.loss_tokens, n),
+                            percent(c->sum->n.loss_tokens, c->sum->n.tokens));
     if (!rc)
         rc = row_u64(out, "sequences", c->sum->n.sequences, err);
     if (!rc)
@@ -392,6 +398,41 @@ static int put_names(const char *const *name, uint64_t n, struct slu_buf *out,
     return rc;
 }
 
+/* Sums the sources of the steps before tokenize, or those of the others. */
+static int add_sources(const struct slu_step_list *s, bool aside,
+                       struct slu_source_rows *rows, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (size_t i = 0; i < s->n && !rc; i++)
+        if (slu_step_is_aside(&s->row[i]) == aside)
+            rc = slu_source_rows_add(rows, &s->row[i].sources, err);
+    return rc;
+}
+
+/* The files of the programs before tokenize, which gave it text. */
+static int put_before(const struct slu_card *c, struct slu_buf *out,
+                      struct slu_err *err)
+{
+    struct slu_source_rows rows = {0};
+    char a[32];
+    int rc = add_sources(c->steps, true, &rows, err);
+    if (!rc && rows.n)
+        rc = slu_buf_printf(out, err,
+                            "Their text was made from %s file%s%s, of which tokenize "
+                            "took:\n\n",
+                            slu_card_grouped(rows.n, a), slu_plural(rows.n),
+                            rows.n == SLU_SOURCE_ROWS ? " or more" : "");
+    if (!rc && rows.n)
+        rc = slu_card_source_rows(&rows, SOURCE_ROWS, out, err);
+    if (!rc && rows.n > SOURCE_ROWS)
+        rc = slu_buf_printf(out, err, "\nand %s more; `report.json` names them\n",
+                            slu_card_grouped(rows.n - SOURCE_ROWS, a));
+    if (!rc && rows.n)
+        rc = slu_buf_printf(out, err, "\n");
+    slu_source_rows_release(&rows);
+    return rc;
+}
+
 static int put_sources(const struct slu_card *c, struct slu_buf *out,
                        struct slu_err *err)
 {
@@ -400,8 +441,8 @@ static int put_sources(const struct slu_card *c, struct slu_buf *out,
     uint64_t n;
     char a[32];
     int rc = slu_names_sources(c->cfg->names, name, SOURCE_ROWS, &n, err);
-    for (size_t i = 0; i < c->steps->n && !rc; i++)
-        rc = slu_source_rows_add(&rows, &c->steps->row[i].sources, err);
+    if (!rc)
+        rc = add_sources(c->steps, false, &rows, err);
     const bool known = rows.n >= n || rows.n >= SOURCE_ROWS;
     n = known && rows.n > n ? rows.n : n; /* of some the set has nothing */
     if (!rc)
@@ -419,7 +460,9 @@ static int put_sources(const struct slu_card *c, struct slu_buf *out,
                             known ? "\n" : "- ", slu_card_grouped(n - SOURCE_ROWS, a),
                             SOURCES);
     slu_source_rows_release(&rows);
-    return rc ? rc : slu_buf_printf(out, err, "\n");
+    if (!rc)
+        rc = slu_buf_printf(out, err, "\n");
+    return rc ? rc : put_before(c, out, err);
 }
 
 /* Puts foreign text into a code block, in which only a line that ends the block is
@@ -438,38 +481,56 @@ static int put_code(struct slu_buf *out, const char *s, struct slu_err *err)
     return rc;
 }
 
+/* The step that the card names next from *i on; NULL: none. */
+static const struct slu_step *next_step(const struct slu_step_list *s, size_t *i)
+{
+    while (*i < s->n && !strcmp(s->row[*i].step.program, SLU_STEP_UNKNOWN))
+        ++*i;
+    return *i < s->n ? &s->row[(*i)++].step : NULL;
+}
+
 static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
 {
-    const struct slu_header *h = c->header;
+    const struct slu_step_list *s = c->steps;
+    const struct slu_step *t;
+    size_t i = 0, n_aside = 0;
     int rc = slu_buf_printf(out, err, "## How it was made\n\n");
-    if (!rc && !h->n_step)
+    if (!rc && !next_step(s, &i))
         return slu_buf_printf(out, err, "That was not recorded.\n\n");
+    while (n_aside < s->n && slu_step_is_aside(&s->row[n_aside]))
+        n_aside++;
     if (!rc)
         rc = slu_buf_printf(out, err,
                             "By these programs, with the options that affect the "
-                            "result; names of files are left out:\n\n```sh\n");
-    for (size_t i = 0; i < h->n_step && !rc; i++) {
-        const struct slu_step *t = &h->step[i];
-        rc = slu_buf_printf(out, err, "%s", i ? " |\n    " : "");
-        if (!rc)
-            rc = put_code(out, t->program, err);
+                            "result; names of files are left out:\n\n```sh\n%s",
+                            n_aside > 1 ? "{ " : "");
+    for (i = 0; !rc && (t = next_step(s, &i));) {
+        rc = put_code(out, t->program, err);
         if (!rc && *t->arguments)
             rc = slu_buf_printf(out, err, " ");
         if (!rc)
             rc = put_code(out, t->arguments, err);
         if (!rc && t->seed)
             rc = slu_buf_printf(out, err, " --seed %llu", (ull)t->seed);
+        if (!rc) /* steps aside are one after the other */
+            rc = slu_buf_printf(out, err, "%s",
+                                i < n_aside             ? ";\n  "
+                                : i == n_aside && i > 1 ? "; } |\n    "
+                                : i < s->n              ? " |\n    "
+                                                        : "");
     }
     if (!rc)
         rc = slu_buf_printf(out, err, "\n```\n\nVersions:");
-    for (size_t i = 0; i < h->n_step && !rc; i++) {
-        rc = slu_buf_printf(out, err, "%s ", i ? "," : "");
+    for (i = 0; !rc && (t = next_step(s, &i));) {
+        rc = slu_buf_printf(out, err, " ");
         if (!rc)
-            rc = slu_card_text(out, h->step[i].program, err);
+            rc = slu_card_text(out, t->program, err);
         if (!rc)
             rc = slu_buf_printf(out, err, " ");
         if (!rc)
-            rc = slu_card_text(out, h->step[i].version, err);
+            rc = slu_card_text(out, t->version, err);
+        if (!rc && i < s->n)
+            rc = slu_buf_printf(out, err, ",");
     }
     if (!rc && c->steps->n > h->n_step)
         rc =

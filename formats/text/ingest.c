@@ -139,6 +139,8 @@ static int account(struct slu_ingest_run *g, struct slu_ingest_job *j,
         slu_ingest_count_noted(g, j, n);
     if (!rc && j->n_repaired)
         slu_ingest_count_repaired(g, j, n);
+    if (!rc && g->cfg->origins)
+        rc = slu_ingest_count_origins(g, j, n, err);
     if (rc || n == j->n_outcome)
         return rc;
     j->first.ref = NULL;
@@ -346,6 +348,8 @@ static void free_job(struct slu_ingest_job *j)
     free(j->seen);
     free(j->edit);
     free(j->repaired);
+    free(j->origin);
+    slu_buf_release(&j->origins);
     free(j);
 }
 

@@ -39,6 +39,8 @@ struct slu_ingest_filter {
     unsigned most_threads; /* for which there is memory to ask `where`; 0: any number */
 };
 
+struct slu_step_list; /* lib/stream/steps.h */
+
 struct slu_ingest_cfg {
     const struct slu_tokenizer *tokenizer;
     const struct slu_sources *sources;
@@ -52,6 +54,9 @@ struct slu_ingest_cfg {
      * streams have masks, and documents without a trained token are dropped. */
     struct slu_ingest_filter filter;
     struct slu_needs_cfg needs;
+    /* With needs.met: receive the steps before tokenize that made the documents of out,
+     * and of holdout_out, and their files (needs.h); else NULL. */
+    struct slu_step_list *origins, *holdout_origins;
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record and source have none; all else is 0 */
     bool bos, eos;

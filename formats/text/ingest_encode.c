@@ -496,7 +496,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rec.which = SLU_FIELD_SPANS;
     }
     check_fields(&rec);
-    rc = slu_ingest_check_needs(g, w, ref, &rec, err);
+    rc = slu_ingest_check_needs(g, j, w, ref, &rec, err);
     if (rc)
         return rc;
     if (g->filters && (is_part || !rec.reject)) {
@@ -550,6 +550,8 @@ int slu_ingest_encode(void *ctx, unsigned worker, void *job, struct slu_err *err
     int rc = slu_block_split(&j->block, err);
     if (!rc && g->filters)
         rc = slu_ingest_begin_filter(g, j, err);
+    if (!rc && g->cfg->origins)
+        rc = slu_ingest_begin_needs(j, err);
     for (size_t i = 0; i < j->block.n_rec && !rc; i++)
         rc = take_record(g, j, w, &j->block.rec[i], err);
     if (!rc && w->wait.n)

@@ -19,6 +19,10 @@ void slu_ingest_find_filters(struct slu_ingest_run *g)
     g->n_read = g->n_any;
     if (g->cfg->needs.read)
         g->any[g->n_read++] = SLU_NEEDS_FIELD;
+    if (g->cfg->origins) {
+        g->any[g->n_read++] = SLU_NEEDS_BY;
+        g->any[g->n_read++] = SLU_NEEDS_FROM;
+    }
     g->field_filters =
         f->where || f->ids_keep || f->ids_drop || f->urls_drop || f->fasttext;
     g->filters = g->field_filters || f->rules || f->c4_lines;

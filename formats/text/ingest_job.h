@@ -48,6 +48,10 @@ struct slu_ingest_job {
     size_t cap_edit;
     struct slu_ingest_repaired *repaired;
     size_t n_repaired, cap_repaired;
+    /* Of each record of sluice-chat: its place in `origins`, from 1; there are VERSION,
+     * ARGUMENTS, FILE, each with its NUL. cfg->origins NULL: neither is used. */
+    size_t *origin, cap_origin;
+    struct slu_buf origins;
     int rc; /* error of the next record; the run may end before it */
     struct slu_err err;
 };
@@ -91,7 +95,8 @@ struct slu_ingest_run {
     struct slu_ingest_worker *worker;
     unsigned n_worker;
     bool filters, field_filters; /* cfg->filter has one; one that needs fields */
-    /* Fields of filter.where, then url_field: n_any; then `needs`, if it is read. */
+    /* Fields of filter.where, then url_field: n_any; then those of needs.h that are
+     * read. */
     const char *any[SLU_RECORD_ANY];
     size_t n_any, n_read;
     unsigned tok_bytes;
@@ -143,13 +148,18 @@ SLU_MUST_USE int slu_ingest_repair(const struct slu_ingest_run *g,
 void slu_ingest_count_repaired(struct slu_ingest_run *g, const struct slu_ingest_job *j,
                                size_t n);
 
+/* Makes room to note where a block's records are from. */
+SLU_MUST_USE int slu_ingest_begin_needs(struct slu_ingest_job *j, struct slu_err *err);
 /* Fails, naming the record's place, if it needs another encoding or another tokenizer
- * (needs.h). */
-SLU_MUST_USE int slu_ingest_check_needs(const struct slu_ingest_run *g,
-                                        struct slu_ingest_worker *w,
-                                        const struct slu_record_ref *ref,
-                                        const struct slu_record *rec,
-                                        struct slu_err *err);
+ * (needs.h). Notes where it is from. */
+SLU_MUST_USE int
+slu_ingest_check_needs(const struct slu_ingest_run *g, struct slu_ingest_job *j,
+                       struct slu_ingest_worker *w, const struct slu_record_ref *ref,
+                       const struct slu_record *rec, struct slu_err *err);
+/* Counts where the documents of a block's first n records are from. Serial. */
+SLU_MUST_USE int slu_ingest_count_origins(const struct slu_ingest_run *g,
+                                          struct slu_ingest_job *j, size_t n,
+                                          struct slu_err *err);
 
 /* Makes a block's batches, rejects and outcomes: the parallel part of a run. `ctx` is
  * the run, `job` a slu_ingest_job. */

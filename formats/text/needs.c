@@ -1,10 +1,13 @@
 #include "formats/text/needs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/text/ingest_job.h"
+#include "lib/stream/steps.h"
 
-#define KIND "chat1 "
+#define KIND    "chat1 "
+#define PROGRAM "sluice-chat"
 
 bool slu_needs_is(const char *s, size_t n)
 {
@@ -70,10 +73,11 @@ static int check_tokens(struct slu_encoder *e, const char *s, size_t n,
 }
 
 static int check(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
-                 const struct slu_value *v, struct slu_err *err)
+                 const struct slu_value *v, bool *is, struct slu_err *err)
 {
     const struct slu_needs_cfg *needs = &g->cfg->needs;
-    const bool has = v->type == SLU_VALUE_STRING && slu_needs_is(v->string, v->len);
+    const bool has = *is =
+        v->type == SLU_VALUE_STRING && slu_needs_is(v->string, v->len);
     if (!has && needs->all)
         return slu_fail(err, SLU_E_FORMAT,
                         "has no field \"" SLU_NEEDS_FIELD
@@ -95,15 +99,115 @@ static int check(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
     return rc ? rc : slu_buf_append(&w->needs, v->string, v->len, err);
 }
 
-int slu_ingest_check_needs(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
+/* A value that can be a C string; else nothing. */
+static struct slu_value text_of(struct slu_value v)
+{
+    const bool is = v.type == SLU_VALUE_STRING && v.len && !memchr(v.string, 0, v.len);
+    return is ? v : (struct slu_value){.type = SLU_VALUE_STRING, .string = ""};
+}
+
+/* The word of s[*at, n), behind which *at is then; the rest if `last`. */
+static struct slu_value next_word(const char *s, size_t n, size_t *at, bool last)
+{
+    const char *begin = s + *at, *space = last ? NULL : memchr(begin, ' ', n - *at);
+    const size_t len = space ? (size_t)(space - begin) : n - *at;
+    *at += len + (space != NULL);
+    return (struct slu_value){.type = SLU_VALUE_STRING, .string = begin, .len = len};
+}
+
+/* The name of the file in FILE:LINE. */
+static struct slu_value file_of(struct slu_value from)
+{
+    size_t n = from.len;
+    while (n && from.string[n - 1] >= '0' && from.string[n - 1] <= '9')
+        n--;
+    if (n && n < from.len && from.string[n - 1] == ':')
+        from.len = n - 1;
+    return from;
+}
+
+/* Notes where a record is from, by the values of needs, by and from. */
+static int note(struct slu_ingest_job *j, size_t record, const struct slu_value v[3],
+                struct slu_err *err)
+{
+    const struct slu_value by = text_of(v[1]), from = file_of(text_of(v[2]));
+    size_t at = 0;
+    struct slu_value word[4] = {next_word(by.string, by.len, &at, false)};
+    char hash[64];
+    int rc = SLU_OK;
+
+    word[1] = next_word(by.string, by.len, &at, false);
+    word[2] = next_word(by.string, by.len, &at, true);
+    if (word[0].len != strlen(PROGRAM) ||
+        memcmp(word[0].string, PROGRAM, word[0].len)) {
+        size_t template = strlen(KIND);
+        word[1].len = 0;
+        word[2] = next_word(v[0].string, v[0].len, &template, false);
+        word[2].len = (size_t)snprintf(hash, sizeof hash, "--template=%.*s",
+                                       (int)(word[2].len < 16 ? word[2].len : 16),
+                                       word[2].string);
+        word[2].string = hash;
+    }
+    word[3] = from;
+    j->origin[record] = j->origins.len + 1;
+    for (int i = 1; i < 4 && !rc; i++) {
+        rc = slu_buf_append(&j->origins, word[i].string, word[i].len, err);
+        if (!rc)
+            rc = slu_buf_append(&j->origins, "", 1, err);
+    }
+    return rc;
+}
+
+int slu_ingest_begin_needs(struct slu_ingest_job *j, struct slu_err *err)
+{
+    const size_t n = j->block.n_rec;
+    slu_buf_clear(&j->origins);
+    int rc =
+        n ? slu_grow(&j->origin, &j->cap_origin, n, sizeof *j->origin, err) : SLU_OK;
+    if (!rc && n)
+        memset(j->origin, 0, n * sizeof *j->origin);
+    return rc;
+}
+
+int slu_ingest_count_origins(const struct slu_ingest_run *g, struct slu_ingest_job *j,
+                             size_t n, struct slu_err *err)
+{
+    size_t at[2] = {0}; /* the next document of each batch */
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < n && !rc; i++) {
+        const bool held = j->outcome[i].what == OUTCOME_HELD;
+        if (!held && j->outcome[i].what != OUTCOME_KEPT)
+            continue;
+        struct slu_batch *b = held ? &j->holdout : &j->batch;
+        const size_t k = at[held]++;
+        if (!j->origin[i])
+            continue;
+        const char *version = (const char *)j->origins.data + j->origin[i] - 1,
+                   *arguments = version + strlen(version) + 1,
+                   *file = arguments + strlen(arguments) + 1;
+        const struct slu_step step = {(char *)PROGRAM, (char *)version,
+                                      (char *)arguments, 0};
+        rc = slu_steps_count_line(held ? g->cfg->holdout_origins : g->cfg->origins,
+                                  &step, file, b->seq[k].len_tok, slu_seq_hash(b, k),
+                                  err);
+    }
+    return rc;
+}
+
+int slu_ingest_check_needs(const struct slu_ingest_run *g, struct slu_ingest_job *j,
+                           struct slu_ingest_worker *w,
                            const struct slu_record_ref *ref,
                            const struct slu_record *rec, struct slu_err *err)
 {
     if (!g->cfg->needs.read || rec->reject || !rec->any)
         return SLU_OK;
-    int rc = check(g, w, &rec->any[g->n_any], err);
+    bool is = false;
+    int rc = check(g, w, &rec->any[g->n_any], &is, err);
     if (!rc)
-        return SLU_OK;
+        return is && g->cfg->origins
+                   ? note(j, (size_t)(ref - j->block.rec), &rec->any[g->n_any], err)
+                   : SLU_OK;
     const char *path = slu_source_at(g->cfg->sources, ref->source)->path;
     if (!strcmp(path, "-"))
         path = "standard input";

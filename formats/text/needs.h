@@ -10,6 +10,9 @@
  * the chat template's hash. BOS, EOS, TOKEN: texts of special tokens, "-" for none,
  * which the tokenizer must have. Fields of that name with another value are others'.
  *
+ * Two more fields say where such a record is from: `by`, "sluice-chat VERSION OPTIONS",
+ * and `from`, "FILE:LINE". A stream's provenance begins with these steps and files.
+ *
  * Thread safety: any thread.
  */
 #ifndef SLU_NEEDS_H
@@ -20,6 +23,8 @@
 #include <stdint.h>
 
 #define SLU_NEEDS_FIELD "needs"
+#define SLU_NEEDS_BY    "by"
+#define SLU_NEEDS_FROM  "from"
 #define SLU_NEEDS_SPANS "spans" /* the field with the spans */
 #define SLU_NEEDS_TEXT  "text"  /* the field with the text that is meant */
 
@@ -28,6 +33,7 @@ struct slu_needs_cfg {
     bool read; /* looks at it; else the texts are of another field */
     bool met;  /* encodes texts as it says */
     bool all;  /* for that reason alone: then all records must have it */
+    bool ids;  /* gives documents the id FILE:LINE, where they have it */
 };
 
 /* Whether a value is of this kind. */

@@ -165,7 +165,7 @@ enum slu_field {
 };
 
 /* Most fields of any type. */
-#define SLU_RECORD_ANY 50
+#define SLU_RECORD_ANY 52
 
 struct slu_record_cfg {
     /* Names of fields, borrowed; NULL: not wanted. A name is a key of the record. If

@@ -60,11 +60,11 @@ static int find(struct slu_source_rows *r, uint64_t number, const char *name,
     return SLU_OK;
 }
 
-int slu_source_rows_count(struct slu_source_rows *r, uint64_t number, uint64_t n_tok,
-                          struct slu_u128 hash, struct slu_err *err)
+int slu_source_rows_count(struct slu_source_rows *r, uint64_t number, const char *name,
+                          uint64_t n_tok, struct slu_u128 hash, struct slu_err *err)
 {
     struct slu_source_row *row;
-    int rc = find(r, number, NULL, &row, err);
+    int rc = find(r, number, name, &row, err);
 
     if (rc || !row)
         return rc;
@@ -111,9 +111,12 @@ int slu_source_rows_put_json(const struct slu_source_rows *r, struct slu_buf *ou
         const char *name = row->name ? row->name : "";
         char hex[33];
         slu_u128_hex(row->checksum, hex);
-        rc = slu_buf_printf(out, err,
-                            "%s\n    {\"source\": %llu, \"name\": ", i ? "," : "",
-                            (unsigned long long)row->number);
+        rc = slu_buf_printf(out, err, "%s\n    {", i ? "," : "");
+        if (!rc && row->number != SLU_NO_SOURCE)
+            rc = slu_buf_printf(out, err, "\"source\": %llu, ",
+                                (unsigned long long)row->number);
+        if (!rc)
+            rc = slu_buf_printf(out, err, "\"name\": ");
         if (!rc)
             rc = slu_json_put_string(out, name, strlen(name), err);
         if (!rc)
@@ -153,17 +156,18 @@ int slu_source_rows_get_json(struct slu_source_rows *r, struct slu_json_value v,
     int rc = SLU_OK;
 
     for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it);) {
-        struct slu_source_row in = {0}, *row;
+        struct slu_source_row in = {.number = SLU_NO_SOURCE}, *row;
+        struct slu_json_value at;
         const char *name = slu_json_get_string(it.value, "name", ""),
                    *sum = slu_json_get_string(it.value, "stream_checksum", "");
-        if (!get(it.value, "source", &in.number) ||
+        if ((slu_json_get(it.value, "source", &at) && !slu_json_u64(at, &in.number)) ||
             !get(it.value, "bytes", &in.bytes) ||
             !get(it.value, "documents", &in.documents) ||
             !get(it.value, "tokens", &in.tokens) || strlen(sum) != 32 ||
             !hex(sum, &in.checksum.hi) || !hex(sum + 16, &in.checksum.lo))
             return slu_fail(err, SLU_E_FORMAT,
-                            "a source of a step has no number, size, counts or "
-                            "stream_checksum");
+                            "a source of a step has no size, counts or "
+                            "stream_checksum, or its number is none");
         rc = find(r, in.number, name, &row, err);
         if (rc || !row)
             continue;

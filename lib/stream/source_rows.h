@@ -13,11 +13,12 @@
 #include "lib/base/json.h"
 
 #define SLU_SOURCE_ROWS 1000
+#define SLU_NO_SOURCE   UINT64_MAX
 
 struct slu_source_rows {
     struct slu_source_row {
-        uint64_t number;
-        uint64_t bytes; /* of the file, as stored; 0: not known */
+        uint64_t number; /* SLU_NO_SOURCE: of a file that no stream has a number of */
+        uint64_t bytes;  /* of the file, as stored; 0: not known */
         uint64_t documents, tokens;
         struct slu_u128 checksum;
         char *name; /* owned; NULL: not set yet */
@@ -26,10 +27,10 @@ struct slu_source_rows {
 };
 
 void slu_source_rows_release(struct slu_source_rows *r);
-/* Adds a document of a source. */
+/* Adds a document of a source; of the first row with that number if name is NULL. */
 SLU_MUST_USE int slu_source_rows_count(struct slu_source_rows *r, uint64_t number,
-                                       uint64_t n_tok, struct slu_u128 hash,
-                                       struct slu_err *err);
+                                       const char *name, uint64_t n_tok,
+                                       struct slu_u128 hash, struct slu_err *err);
 /* Sets name and size of row i; copies the name. */
 SLU_MUST_USE int slu_source_rows_name(struct slu_source_rows *r, size_t i,
                                       const char *name, uint64_t n_byte,

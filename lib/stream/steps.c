@@ -175,6 +175,27 @@ static size_t find(const struct slu_step_list *s, size_t from, const struct slu_
     return from;
 }
 
+int slu_steps_count_line(struct slu_step_list *s, const struct slu_step *step,
+                         const char *file, uint64_t n_tok, struct slu_u128 hash,
+                         struct slu_err *err)
+{
+    struct slu_step t = *step;
+    size_t i = find(s, 0, &t);
+    int rc = SLU_OK;
+
+    if (i == s->n && s->n >= MOST) {
+        t.arguments = (char *)"...";
+        i = find(s, 0, &t);
+    }
+    if (i == s->n)
+        rc = insert(s, i, &t, err);
+    if (!rc)
+        s->row[i].uncounted = true;
+    return rc ? rc
+              : slu_source_rows_count(&s->row[i].sources, SLU_NO_SOURCE, file, n_tok,
+                                      hash, err);
+}
+
 /* Inserts a row of another list before row *at, and moves *at behind it. */
 static int insert_row(struct slu_step_list *s, size_t *at,
                       const struct slu_step_row *row, struct slu_err *err)
@@ -203,14 +224,16 @@ int slu_steps_join(struct slu_step_list *s, const struct slu_step_list *more,
     int rc = SLU_OK;
 
     for (size_t i = 0, waiting = 0; i <= more->n && !rc; i++) {
-        size_t found = i < more->n ? find(s, at, &more->row[i].step) : s->n;
+        const bool aside = i < more->n && slu_step_is_aside(&more->row[i]);
+        size_t found = i < more->n ? find(s, aside ? 0 : at, &more->row[i].step) : s->n;
+        size_t to = found < at ? at : found;
         if (i < more->n && found == s->n)
             continue; /* waits for the next equal one */
         for (; waiting < i && !rc; waiting++)
-            rc = insert_row(s, &found, &more->row[waiting], err);
+            rc = insert_row(s, &to, &more->row[waiting], err);
         if (!rc && i < more->n)
-            rc = add_row(s, found, &more->row[i], err);
-        at = found + 1;
+            rc = add_row(s, found < at ? found : to, &more->row[i], err);
+        at = found < at ? to : to + 1;
         waiting = i + 1;
     }
     return rc;
@@ -279,10 +302,11 @@ int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
         rc = slu_buf_printf(out, err, "%s\n  ", i ? "," : "");
         if (!rc)
             rc = slu_step_put_json(&row->step, out, err);
-        if (rc || !row->counted)
+        if (rc || !(row->counted || row->sources.n))
             continue;
         out->len--; /* the bracket */
-        rc = slu_account_put_json(out, &row->account, err);
+        if (row->counted)
+            rc = slu_account_put_json(out, &row->account, err);
         if (!rc && row->uncounted)
             rc = slu_buf_printf(out, err, ",\n  \"uncounted\": true");
         if (!rc && row->sources.n)
@@ -307,11 +331,10 @@ static int get_step(struct slu_step_list *s, struct slu_json_value v,
 
     if (!slu_json_get(v, "seed", &at) || !slu_json_u64(at, &t.seed))
         return slu_fail(err, SLU_E_FORMAT, "a step of the provenance has no seed");
-    if (!slu_json_get(v, "tokens", &at))
-        return slu_steps_add(s, &t, NULL, err);
-    int rc = slu_account_get_json(&account, v, err);
+    const bool counted = slu_json_get(v, "tokens", &at);
+    int rc = counted ? slu_account_get_json(&account, v, err) : SLU_OK;
     if (!rc)
-        rc = slu_steps_add(s, &t, &account, err);
+        rc = slu_steps_add(s, &t, counted ? &account : NULL, err);
     if (!rc && slu_json_get(v, "uncounted", &at) &&
         !slu_json_bool(at, &s->row[s->n - 1].uncounted))
         rc = slu_fail(err, SLU_E_FORMAT, "a step's \"uncounted\" is no boolean");

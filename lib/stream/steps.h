@@ -53,6 +53,13 @@ SLU_MUST_USE int slu_steps_add(struct slu_step_list *s, const struct slu_step *s
 /* Adds more counts to the last step's. */
 SLU_MUST_USE int slu_steps_count(struct slu_step_list *s,
                                  const struct slu_account *more, struct slu_err *err);
+/* Counts a document that this step, a program before all that write streams, made of a
+ * line of a file. It makes the step if it is missing. Such steps have files and no
+ * account, and are side by side: a document is of one of them. */
+SLU_MUST_USE int slu_steps_count_line(struct slu_step_list *s,
+                                      const struct slu_step *step, const char *file,
+                                      uint64_t n_tok, struct slu_u128 hash,
+                                      struct slu_err *err);
 /* Adds sources to the last step's. */
 SLU_MUST_USE int slu_steps_sources(struct slu_step_list *s,
                                    const struct slu_source_rows *more,
@@ -73,6 +80,11 @@ SLU_MUST_USE int slu_steps_of(struct slu_step_list *s, const struct slu_header *
  * step has counts. */
 bool slu_steps_total(const struct slu_step_list *s, const struct slu_count *out,
                      struct slu_account *total);
+/* Whether it is a step of slu_steps_count_line. */
+static inline bool slu_step_is_aside(const struct slu_step_row *row)
+{
+    return !row->counted && row->sources.n;
+}
 /* Whether the counts of the step are known, in all streams that were joined. */
 static inline bool slu_step_known(const struct slu_step_row *row)
 {
@@ -81,8 +93,8 @@ static inline bool slu_step_known(const struct slu_step_row *row)
 /* Whether there are steps, and the counts of all of them are known. */
 bool slu_steps_complete(const struct slu_step_list *s);
 /* Appends the list as a JSON array, a line a step: the members of slu_step_put_json,
- * and if it is counted those of slu_account_put_json, "uncounted": true if a stream of
- * it had no counts, and "sources" if it has some. */
+ * if it is counted those of slu_account_put_json, "uncounted": true if a stream of it
+ * had no counts, and "sources" if it has some. */
 SLU_MUST_USE int slu_steps_put_json(const struct slu_step_list *s, struct slu_buf *out,
                                     struct slu_err *err);
 /* Joins the list in such an array. */

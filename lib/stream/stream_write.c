@@ -434,7 +434,8 @@ int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *e
     int rc = add_waiting(w, err);
     seg->len_tok = w->part.len;
     if (!rc && w->sources)
-        rc = slu_source_rows_count(w->sources, seg->source, seg->len_tok, hash, err);
+        rc = slu_source_rows_count(w->sources, seg->source, NULL, seg->len_tok, hash,
+                                   err);
     slu_put_le64(own, hash.lo);
     slu_put_le64(own + 8, hash.hi);
     struct slu_sum sum = {.n = {1, 1, seg->len_tok, 0},
@@ -490,7 +491,8 @@ static int put(struct slu_writer *w, struct slu_batch *b, struct slu_batch *from
         rc = add_seq(w, b, &b->seq[i], err);
         if (!rc && w->sources)
             rc = slu_source_rows_count(w->sources, b->seg[b->seq[i].seg_off].source,
-                                       b->seq[i].len_tok, slu_seq_hash(b, i), err);
+                                       NULL, b->seq[i].len_tok, slu_seq_hash(b, i),
+                                       err);
     }
     return rc ? rc
               : slu_frame_tok_keep(&w->tok, from, (size_t)w->header.tok_bytes, err);

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import re
+import shlex
 import signal
 import threading
 from collections import Counter
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from jinja2 import TemplateSyntaxError
 
+from . import __version__
 from ._base import SluiceError
 from ._content import REASONING, SWITCHES, Content, is_trained
 from ._limits import LINE, OUTPUT, SECONDS_A_MESSAGE, Exceeded, guard, more_time, timed
@@ -28,6 +30,7 @@ from ._template import Message, Refused, Template
 ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
 ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
 NEEDS_BYTE = 80
+BY_BYTE = 256  # of options; longer ones are given as a hash
 REJECT_TEXT_BYTE = 64 << 10  # longer lines are in base64 alone, as in tokenize
 _ARRAY = re.compile(rb"\s*\[")
 SPECIAL = {f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
@@ -94,6 +97,7 @@ class Job:
     name: str
     templates: Mapping[str, str]
     constants: Mapping[str, Any]
+    given: Mapping[str, Any]  # those of --set
     now: datetime
     train: str
     field: str | None
@@ -149,7 +153,7 @@ def prepared(args: Any) -> tuple[Job, str]:
     name = os.path.basename(args.template or os.path.abspath(args.tokenizer))
     given = {**tokens, **args.set}
     constants = {name: value for name, value in given.items() if value is not None}
-    job = Job(name, templates, constants, args.date or datetime.now(), args.train, args.field,
+    job = Job(name, templates, constants, args.set, args.date or datetime.now(), args.train, args.field,
               args.keep, args.on_error == "skip" or args.rejects is not None,
               args.content, args.role, args.prompt_hash)  # fmt: skip
     names = set().union(*(t.variables for t in compiled(job).values()))
@@ -253,6 +257,22 @@ def prompt_hash(messages: list[Message], given: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def by(job: Job, name: str, dated: bool) -> str:
+    """The step that made a record: the program, its version, and what of its options decides the text."""
+    given: list[tuple[str, Any]] = [
+        ("template", hashlib.sha256(job.templates[name].encode()).hexdigest()[:16]), ("train", job.train),
+        ("content", job.content if job.content != "auto" else None), ("field", job.field),
+        *(("role", f"{a}={b}") for a, b in sorted(job.roles.items())),
+        *(("set", f"{k}={json.dumps(v, ensure_ascii=False, sort_keys=True)}") for k, v in sorted(job.given.items())),
+        ("date", f"{job.now:%Y-%m-%d}" if dated else None),
+    ]  # fmt: skip
+    words = [f"--{option}={value}" for option, value in given if value is not None]
+    text = " ".join(shlex.quote(word) for word in words)
+    if len(text.encode()) > BY_BYTE:
+        text = f"{words[0]} --options={hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return f"sluice-chat {__version__} {text}"
+
+
 def needs(template: str, constants: Mapping[str, Any]) -> str:
     """What tokenize must do with a text of this template (formats/text/needs.h): in at most 80 bytes, the hash of the
     template, and the texts of BOS and EOS as far as they fit."""
@@ -273,6 +293,7 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self.job, self.templates, self.contents = job, compiled(job), dict[str, Content]()
         self.needs = {name: needs(source, job.constants) for name, source in job.templates.items()}
+        self.by = {name: by(job, name, "strftime_now" in t.variables) for name, t in self.templates.items()}
         self._parse = json.JSONDecoder(parse_constant=_no_constant).decode
         self._dump = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -317,7 +338,7 @@ class Worker:
         out.update((k, record[k]) for k in self.job.keep if k in record)
         if self.job.prompt_hash:
             out[self.job.prompt_hash] = prompt_hash(as_given, given)
-        out["from"] = where
+        out["by"], out["from"] = self.by[name], where
         try:
             into.text.append(self._dump(out).encode())
         except UnicodeEncodeError as e:

@@ -80,7 +80,9 @@ def test_records() -> None:
     )
     out, err = chat("-t", t, "--keep", "id,x", stdin=b"\xef\xbb\xbf" + records.replace(b"\n", b"\r\n\n"))
     first = json.loads(out.splitlines()[0])
-    assert first.pop("needs") == f"chat1 {sha256((TOOLS + TEMPLATE).encode()).hexdigest()[:8]} - -"
+    digest = sha256((TOOLS + TEMPLATE).encode()).hexdigest()
+    assert first.pop("needs") == f"chat1 {digest[:8]} - -"
+    assert first.pop("by") == f"sluice-chat {sluice.__version__} --template={digest[:16]} --train=assistant"
     assert first == {
         "text": "<user>🙂 a</><assistant>é b</><user>c</><assistant>d</>",
         "spans": [[23, 29], [50, 54]],

@@ -13,7 +13,7 @@ ids() { inspect --records | json /dev/stdin '[d["tokens"], d.get("mask")]'; }
 same "records say what they need" '[[97, 98, 257], [0, 1, 1]]' "$(run chat.jsonl | ids)"
 same "from a pipe" '[[97, 98, 257], [0, 1, 1]]' "$(run <chat.jsonl | ids)"
 same "compressed" '[[97, 98, 257], [0, 1, 1]]' "$(gzip <chat.jsonl | run | ids)"
-same "as the options would" "$(run chat.jsonl | sha256sum)" "$(run --special parse --no-eos --spans-field spans chat.jsonl | sha256sum)"
+same "as the options would" "$(run --no-provenance chat.jsonl | sha256sum)" "$(run --no-provenance --special parse --no-eos --spans-field spans chat.jsonl | sha256sum)"
 for options in --bos "--special ordinary" "--spans-field other" --c4-lines; do
     # shellcheck disable=SC2086 # words
     status "$options" 2 run $options chat.jsonl -o x.tks
@@ -41,3 +41,45 @@ for special in ordinary parse; do
     tokenize -t t.json --special $special two.jsonl -o x.tks 2>err
     check "--special $special: no warning" shell '! grep -q "special token" err'
 done
+
+# the provenance begins with the runs of sluice-chat
+record() { # OPTIONS FILE TEXT
+    printf '{"needs": "chat1 0123abcd - -", "text": "%s", "spans": [[0, 1]], "by": "sluice-chat 9.9 %s", "from": "%s"}\n' "$3" "$1" "$2"
+}
+{
+    record --train=last b.jsonl:1 bb
+    for i in 1 2 3; do record --train=all a.jsonl:$i aaa; done
+} >1.jsonl
+{
+    record --train=all a.jsonl:4 aaa
+    record --train=last b.jsonl:2 bb
+    printf '{"needs": "chat1 0123abcd - -", "text": "c", "spans": [[0, 1]]}\n'
+} >2.jsonl
+steps() { json "$1" '[[s["program"], s["version"], s["arguments"], [[f["name"], f["documents"], f["tokens"]] for f in s["sources"]]] for s in d["provenance"] if s["program"] == "sluice-chat"]'; }
+want='[["sluice-chat", "9.9", "--train=last", [["b.jsonl", 2, 4]]], ["sluice-chat", "9.9", "--train=all", [["a.jsonl", 4, 12]]], ["sluice-chat", "", "--template=0123abcd", [["", 1, 1]]]]'
+run 1.jsonl 2.jsonl -o one.tks
+inspect --json one.tks >one.json
+same "steps and files of dialogues" "$want" "$(steps one.json)"
+same "and their places as ids" '["b.jsonl:1", "a.jsonl:1", "a.jsonl:2", "a.jsonl:3", "a.jsonl:4", "b.jsonl:2", null]' \
+    "$(inspect --records one.tks | "$PYTHON" -c 'import json, sys; print(json.dumps([json.loads(x)["segments"][0].get("id") for x in sys.stdin]))')"
+same "for any threads" "$(sha256sum <one.tks)" "$(run -T8 1.jsonl 2.jsonl | sha256sum)"
+for i in 0 1; do run 1.jsonl 2.jsonl --part $i/2 -o $i.tks; done
+cat 0.tks 1.tks | inspect --json >parts.json
+same "parts joined are one run" "$(json one.json 'd["provenance"]')" "$(json parts.json 'd["provenance"]')"
+run 1.jsonl 2.jsonl --holdout 0.5 --holdout-output held.tks -o kept.tks
+for side in kept held; do
+    inspect --json $side.tks >$side.json
+    same "a holdout has its own: $side" "$(json $side.json 'd["documents"]')" \
+        "$(json $side.json 'sum(f["documents"] for s in d["provenance"] if s["program"] == "sluice-chat" for f in s["sources"])')"
+done
+shuffle -q --documents --format mds one.tks -o set
+same "a set begins with them, too" "$want" "$(steps set/report.json)"
+check "and its card" shell 'grep -q "^{ sluice-chat --train=last;" set/README.md && grep -q "^- fine-tuning" set/README.md &&
+    grep -q "a.jsonl | not known | 4 | 12 " set/README.md && grep -q "of which trained on | 7 (41.18 %)" set/README.md'
+shuffle -q --order keep set -o again.tks
+inspect --json again.tks >again.json
+same "and what is read from it" "$want" "$(steps again.json)"
+printf '{"needs": "chat1 0 - -", "text": "a", "spans": [[0, 1]], "by": {}, "from": "a\\u0000b:1"}\n' >odd.jsonl
+run odd.jsonl -o odd.tks
+inspect --json odd.tks >odd.json
+same "values of another kind are none" '[["sluice-chat", "", "--template=0", [["", 1, 1]]]]' "$(steps odd.json)"

@@ -295,7 +295,7 @@ def check_parquet():
            "parquet, TRL's collator: labels have our masks; no label at padding and the first token of a document")
     result("position_ids" not in out and "cu_seq_lens_q" not in out, "parquet, TRL's collator: no documents without padding_free")
     result(SFTConfig.__dataclass_fields__["max_length"].default == 1024, "parquet, TRL keeps 1024 ids of a sequence, but for max_length=None")
-    said = re.search(r"```python\nSFTConfig\((.*)\)\n```", open("parquet.m/README.md").read())
+    said = re.search(r"\nargs = SFTConfig\((.*)\)\n", open("parquet.m/README.md").read())
     options = eval("dict(%s)" % said.group(1)) if said else {}
     result(options.get("max_length", 0) is None and options.get("padding_free") and set(options) <= set(SFTConfig.__dataclass_fields__),
            "parquet, the card has the options with which TRL keeps all ids and documents apart")

@@ -188,6 +188,13 @@ static void print_step(const struct slu_step_row *row, bool first)
         putchar(' ');
     print_text(step->arguments, strlen(step->arguments));
     printf(", seed %llu\n", (ull)step->seed);
+    if (slu_step_is_aside(row)) {
+        uint64_t n = 0;
+        for (size_t i = 0; i < row->sources.n; i++)
+            n += row->sources.row[i].documents;
+        printf("  %-13s %llu document%s from %zu file%s\n", "", (ull)n, slu_plural(n),
+               row->sources.n, slu_plural(row->sources.n));
+    }
     if (row->counted && !cli_put_account(&b, &row->account)) {
         printf("  %-13s ", "");
         print_text((const char *)b.data, b.len - 1);

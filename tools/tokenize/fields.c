@@ -77,7 +77,8 @@ int tokenize_check_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     for (unsigned f = 0; f < SLU_FIELDS; f++) {
         uint64_t have, of;
         count(s, f, &have, &of);
-        if (!o->field[f] || !of || have >= (of + 9) / 10)
+        if (!o->field[f] || !of || have >= (of + 9) / 10 ||
+            (f == SLU_FIELD_ID && o->needs.ids))
             continue;
         if (!have && !ctx->common.part.n)
             return slu_fail(err, SLU_E_FORMAT,

@@ -84,6 +84,10 @@ int tokenize_follow_needs(struct cli_ctx *ctx, uint64_t memory_byte,
     o->no_eos = true;
     o->field[SLU_FIELD_SPANS] = SLU_NEEDS_SPANS;
     needs->met = needs->all = true;
+    if (!o->field[SLU_FIELD_ID]) {
+        o->field[SLU_FIELD_ID] = SLU_NEEDS_FROM;
+        needs->ids = true;
+    }
     return SLU_OK;
 }
 

@@ -222,6 +222,7 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 struct outputs {
     struct slu_writer *main, *holdout;
     struct slu_out *rejects;
+    struct slu_step_list origins, holdout_origins;
 };
 
 static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
@@ -259,9 +260,11 @@ static int name_sources(struct cli_ctx *ctx, struct slu_err *err)
 /* Closes the stream of the documents put aside, whose account has the others as left
  * out. */
 static int close_holdout(struct cli_ctx *ctx, struct slu_writer *w,
-                         struct slu_count kept, struct slu_err *err)
+                         const struct slu_step_list *origins, struct slu_count kept,
+                         struct slu_err *err)
 {
     struct slu_account held = ctx->account;
+    int rc = slu_steps_join(&ctx->steps, origins, err);
 
     held.out = slu_writer_sum(w)->n;
     for (unsigned i = 0; i < held.n_dropped; i++)
@@ -269,7 +272,12 @@ static int close_holdout(struct cli_ctx *ctx, struct slu_writer *w,
             held.dropped[i].reason = "kept";
             held.dropped[i].n = kept;
         }
-    return cli_end_writer(ctx, w, &held, err);
+    if (!rc)
+        rc = cli_end_writer(ctx, w, &held, err);
+    else
+        slu_writer_abort(w);
+    slu_steps_release(&ctx->steps);
+    return rc;
 }
 
 /* Checks that the documents counted as put aside are those in their stream. */
@@ -293,17 +301,21 @@ static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_er
 {
     struct outputs o = *out;
     int rc = SLU_OK;
-    *out = (struct outputs){0};
+    out->main = out->holdout = NULL;
+    out->rejects = NULL;
     if (o.rejects)
         rc = slu_out_close(o.rejects, err);
     if (!rc && o.holdout)
         rc = check_holdout(ctx, o.holdout, err);
     if (!rc && o.holdout) {
-        rc = close_holdout(ctx, o.holdout, slu_writer_sum(o.main)->n, err);
+        rc = close_holdout(ctx, o.holdout, &o.holdout_origins,
+                           slu_writer_sum(o.main)->n, err);
         o.holdout = NULL;
     }
     if (!rc)
         rc = name_sources(ctx, err);
+    if (!rc)
+        rc = slu_steps_join(&ctx->steps, &o.origins, err);
     if (!rc) {
         rc = cli_close_writer(ctx, o.main, err);
         o.main = NULL;
@@ -423,10 +435,11 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .member = o->member ? o->member : "txt",
         .members = &((struct tokenize_opts *)ctx->opts)->members,
         .names = names,
-        .optional =
-            1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || o->list_domains ||
-                                               seg->domain != SLU_NO_DOMAIN)
-                                        << SLU_FIELD_DOMAIN,
+        .optional = 1U << SLU_FIELD_SCORE |
+                    (unsigned)(o->domain_from || o->list_domains ||
+                               seg->domain != SLU_NO_DOMAIN)
+                        << SLU_FIELD_DOMAIN |
+                    (unsigned)o->needs.ids << SLU_FIELD_ID,
         .filter = {.ids_keep = o->ids_keep.set,
                    .ids_drop = o->ids_drop.set,
                    .urls_drop = o->urls_drop.set,
@@ -438,6 +451,8 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                    .rules_byte = o->rules_byte,
                    .most_threads = o->where_threads},
         .needs = o->needs,
+        .origins = o->needs.read && o->needs.met ? &out->origins : NULL,
+        .holdout_origins = &out->holdout_origins,
         .seg = *seg,
         .bos = o->bos,
         .eos = !o->no_eos,
@@ -470,7 +485,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_tokenizer *tokenizer = NULL;
     struct slu_names *names = NULL;
     struct slu_header h;
-    struct outputs out = {0};
+    struct outputs out = {.origins = SLU_STEPS_INIT, .holdout_origins = SLU_STEPS_INIT};
     struct slu_ingest_stat stat = {0};
     uint64_t memory_byte = 0;
     struct slu_seg seg = {.domain = SLU_NO_DOMAIN};
@@ -530,6 +545,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_writer_abort(out.main);
     slu_writer_abort(out.holdout);
     slu_out_abort(out.rejects);
+    slu_steps_release(&out.origins);
+    slu_steps_release(&out.holdout_origins);
     slu_names_free(names);
     slu_tokenizer_free(tokenizer);
     slu_header_release(&h);

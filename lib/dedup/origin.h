@@ -39,10 +39,10 @@ static inline struct slu_origin slu_origin_of(const struct slu_batch *b,
     return p;
 }
 
-/* The tokens that count, in the parameters of work files. */
+/* The tokens that count, in the parameters of work files: all if they do not say. */
 static inline const char *slu_on_param(bool trained)
 {
-    return trained ? "trained" : "all";
+    return trained ? " on=trained" : "";
 }
 
 SLU_END_DECLS

@@ -251,10 +251,15 @@ static int param_differs(const struct slu_workfile *f, const char *want,
     for (;;) {
         size_t n = strcspn(a, " "), m = strcspn(b, " ");
         if (n != m || memcmp(a, b, n))
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "%s: was made with %.*s, and this run has %.*s", f->path,
-                            (int)(n ? n : 6), n ? a : "others", (int)(m ? m : 6),
-                            m ? b : "others");
+            return !n   ? slu_fail(err, SLU_E_MISMATCH,
+                                   "%s: was made without %.*s, which this run has",
+                                   f->path, (int)m, b)
+                   : !m ? slu_fail(err, SLU_E_MISMATCH,
+                                   "%s: was made with %.*s, and this run is without it",
+                                   f->path, (int)n, a)
+                        : slu_fail(err, SLU_E_MISMATCH,
+                                   "%s: was made with %.*s, and this run has %.*s",
+                                   f->path, (int)n, a, (int)m, b);
         if (!a[n] && !b[m])
             return SLU_OK;
         a += n + (a[n] != 0);

@@ -21,6 +21,8 @@ from typing import Any
 import common
 from common import needs, path
 
+from sluice import __version__
+
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}{{ m.tool_calls|tojson }}{% endif %}</>"
     "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -82,7 +84,7 @@ def test_records() -> None:
     first = json.loads(out.splitlines()[0])
     digest = sha256((TOOLS + TEMPLATE).encode()).hexdigest()
     assert first.pop("needs") == f"chat1 {digest[:8]} - -"
-    assert first.pop("by") == f"sluice-chat {sluice.__version__} --template={digest[:16]} --train=assistant"
+    assert first.pop("by") == f"sluice-chat {__version__} --template={digest[:16]} --train=assistant"
     assert first == {
         "text": "<user>🙂 a</><assistant>é b</><user>c</><assistant>d</>",
         "spans": [[23, 29], [50, 54]],

@@ -41,7 +41,7 @@ VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences 
 --domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --groups --holdout
 --id-field --include --input-format --keep --last --length --license --long --max --max-epochs --max-length
 --max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by
---mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on-error --on-missing
+--mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on --on-error --on-missing
 --order --overlap --padding-threshold --part --part-base --pattern --per --progress --ranges --records --rows --sample
 --score --score-field --seed --shard-sequences --shard-size --source --source-prefix --spans-field --special --split --stage --substring --tail --tails
 --threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --url-field --vocab-size --where --window --workers --world

@@ -184,7 +184,9 @@ static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err
 {
     const struct slu_exact *x = ctx;
 
-    return slu_buf_printf(t, err, " on=%s", slu_on_param(x->cfg.trained));
+    const char *on = slu_on_param(x->cfg.trained);
+
+    return slu_buf_append(t, on, strlen(on), err);
 }
 
 static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)

@@ -52,10 +52,10 @@ static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err
     const struct slu_near_cfg *c = &x->cfg;
 
     return slu_buf_printf(
-        t, err, " bands=%u rows=%u ngram=%u unit=%s on=%s seed=%llu keep=%s against=%s",
+        t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s against=%s%s",
         c->n_band, c->n_row, c->n_gram, slu_unit_param(c->unit),
-        slu_on_param(c->trained), (unsigned long long)c->seed, c->keep,
-        *x->against ? x->against : "nothing");
+        (unsigned long long)c->seed, c->keep, *x->against ? x->against : "nothing",
+        slu_on_param(c->trained));
 }
 
 int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -181,15 +182,15 @@ bool slu_shard_dir_complete(const char *dir)
            !exists_in(dir, SLU_SHARD_PARTS);
 }
 
+/* Takes no memory: the set is complete. */
 static int remove_top(const char *dir, const char *name, struct slu_err *err)
 {
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
+    char path[PATH_MAX];
 
-    if (!rc && unlink((const char *)path.data) && errno != ENOENT)
-        rc = slu_fail_errno(err, "%s: cannot be removed", (const char *)path.data);
-    slu_buf_release(&path);
-    return rc;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return unlink(path) && errno != ENOENT
+               ? slu_fail_errno(err, "%s: cannot be removed", path)
+               : SLU_OK;
 }
 
 int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)

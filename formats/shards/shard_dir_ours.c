@@ -117,8 +117,11 @@ static int format_of(const char *dir, const char *name,
     int rc = get_text(dir, name, &text, err);
     const uint8_t *nl = rc ? NULL : memchr(text.data, '\n', text.len);
 
-    if (nl && !slu_json_parse(&j, text.data, (size_t)(nl - text.data), NULL) &&
-        slu_json_get_string(slu_json_root(j), "arguments", NULL))
+    int parsed =
+        nl ? slu_json_parse(&j, text.data, (size_t)(nl - text.data), NULL) : SLU_EOF;
+    if (parsed == SLU_E_NOMEM)
+        rc = slu_fail_nomem(err, text.len);
+    if (!parsed && slu_json_get_string(slu_json_root(j), "arguments", NULL))
         said = slu_json_get_string(slu_json_root(j), "format", "");
     *ending = *said &&
               memmem(text.data, text.len, SLU_SHARD_ENDING, strlen(SLU_SHARD_ENDING));
@@ -449,10 +452,13 @@ static int check_folder(const struct ours *o, const struct slu_shard_format *f,
     const struct dirent *e;
 
     if (!d) {
+        const bool other = fd < 0 && (errno == ELOOP || errno == ENOTDIR);
+        rc = other ? slu_shard_dir_in_the_way(o->dir, "", name,
+                                              err) /* a link, or not a folder */
+                   : slu_fail_errno(err, "%s/%s: cannot be opened", o->dir, name);
         if (fd >= 0)
             close(fd);
-        return slu_shard_dir_in_the_way(o->dir, "", name,
-                                        err); /* a link, or not a folder */
+        return rc;
     }
     while (!rc && (e = readdir(d)))
         if (!dot(e->d_name) && !slu_shard_dir_unfinished(e->d_name) &&

@@ -307,14 +307,14 @@ def terminal():
                "status %s %r" % (p.returncode, err))
 
 
-def digest(path):
+def digest(path, but=("report.json",)):
     """Of a file, or of a folder's files but reports (which hold times)."""
     h = hashlib.sha256()
     if os.path.isdir(path):
         for d, dirs, files in sorted(os.walk(path)):
             dirs.sort()
             for f in sorted(files):
-                if f != "report.json":
+                if f not in but:
                     h.update(os.path.join(os.path.relpath(d, path), f).encode())
                     h.update(open(os.path.join(d, f), "rb").read())
     elif os.path.exists(path):
@@ -376,8 +376,10 @@ def injected(name, at, do, number, before):
         if name == "shuffle-wds":
             last = [p for p in leftovers(out) if p.endswith(("manifest.jsonl", "report.json"))]
             if do == "kill":
-                if os.path.exists(out + "/report.json"):
-                    bad = "report.json is there though the run was killed before the end"
+                if os.path.exists(out + "/report.json"):  # written last: only the journal is left to be removed
+                    whole = name + "\0" + str(digest(out, ("report.json", ".journal.jsonl"))) in GOOD
+                    if not whole or Run(["inspect", "--verify", out]).status != 0:
+                        bad = "report.json is there, and the set is not complete"
                 elif os.path.isdir(out) and Run(["inspect", "--verify", out]).status != 1:
                     bad = "inspect --verify accepts an incomplete set"
             elif last or leftovers(out):

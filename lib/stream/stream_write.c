@@ -490,9 +490,9 @@ static int put(struct slu_writer *w, struct slu_batch *b, struct slu_batch *from
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         rc = add_seq(w, b, &b->seq[i], err);
         if (!rc && w->sources)
-            rc = slu_source_rows_count(w->sources, b->seg[b->seq[i].seg_off].source,
-                                       NULL, b->seq[i].len_tok, slu_seq_hash(b, i),
-                                       err);
+            rc =
+                slu_source_rows_count(w->sources, b->seg[b->seq[i].seg_off].source,
+                                      NULL, b->seq[i].len_tok, slu_seq_hash(b, i), err);
     }
     return rc ? rc
               : slu_frame_tok_keep(&w->tok, from, (size_t)w->header.tok_bytes, err);

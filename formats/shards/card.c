@@ -481,30 +481,34 @@ static int put_code(struct slu_buf *out, const char *s, struct slu_err *err)
     return rc;
 }
 
-/* The step that the card names next from *i on; NULL: none. */
-static const struct slu_step *next_step(const struct slu_step_list *s, size_t *i)
+/* The step number *i of the first stream, and before it those that made its text; NULL:
+ * no more. */
+static const struct slu_step *next_step(const struct slu_card *c, size_t *i,
+                                        size_t n_aside)
 {
-    while (*i < s->n && !strcmp(s->row[*i].step.program, SLU_STEP_UNKNOWN))
-        ++*i;
-    return *i < s->n ? &s->row[(*i)++].step : NULL;
+    const struct slu_header *h = c->header;
+    const size_t k = (*i)++;
+    return k < n_aside               ? &c->steps->row[k].step
+           : k - n_aside < h->n_step ? &h->step[k - n_aside]
+                                     : NULL;
 }
 
 static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
 {
-    const struct slu_step_list *s = c->steps;
     const struct slu_step *t;
     size_t i = 0, n_aside = 0;
     int rc = slu_buf_printf(out, err, "## How it was made\n\n");
-    if (!rc && !next_step(s, &i))
-        return slu_buf_printf(out, err, "That was not recorded.\n\n");
-    while (n_aside < s->n && slu_step_is_aside(&s->row[n_aside]))
+    while (n_aside < c->steps->n && slu_step_is_aside(&c->steps->row[n_aside]))
         n_aside++;
+    const size_t n = n_aside + c->header->n_step;
+    if (!rc && !n)
+        return slu_buf_printf(out, err, "That was not recorded.\n\n");
     if (!rc)
         rc = slu_buf_printf(out, err,
                             "By these programs, with the options that affect the "
                             "result; names of files are left out:\n\n```sh\n%s",
                             n_aside > 1 ? "{ " : "");
-    for (i = 0; !rc && (t = next_step(s, &i));) {
+    while (!rc && (t = next_step(c, &i, n_aside))) {
         rc = put_code(out, t->program, err);
         if (!rc && *t->arguments)
             rc = slu_buf_printf(out, err, " ");
@@ -516,23 +520,21 @@ static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_er
             rc = slu_buf_printf(out, err, "%s",
                                 i < n_aside             ? ";\n  "
                                 : i == n_aside && i > 1 ? "; } |\n    "
-                                : i < s->n              ? " |\n    "
+                                : i < n                 ? " |\n    "
                                                         : "");
     }
     if (!rc)
         rc = slu_buf_printf(out, err, "\n```\n\nVersions:");
-    for (i = 0; !rc && (t = next_step(s, &i));) {
-        rc = slu_buf_printf(out, err, " ");
+    for (i = 0; !rc && (t = next_step(c, &i, n_aside));) {
+        rc = slu_buf_printf(out, err, "%s ", i > 1 ? "," : "");
         if (!rc)
             rc = slu_card_text(out, t->program, err);
         if (!rc)
             rc = slu_buf_printf(out, err, " ");
         if (!rc)
             rc = slu_card_text(out, t->version, err);
-        if (!rc && i < s->n)
-            rc = slu_buf_printf(out, err, ",");
     }
-    if (!rc && c->steps->n > h->n_step)
+    if (!rc && c->steps->n > n)
         rc =
             slu_buf_printf(out, err,
                            ".\n\nThese are not all steps: others were not recorded, or "

@@ -276,17 +276,20 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
 
 /* Marks what is trained on in the ids of a document, the job's from `from` on; rec's
  * reject is set if that cannot be told. *any: a token is. */
-static void mark(const struct slu_ingest_run *g, struct slu_ingest_job *j,
-                 struct slu_record *rec, size_t from, bool *any)
+static int mark(const struct slu_ingest_run *g, struct slu_ingest_job *j,
+                const struct slu_ingest_worker *w, struct slu_record *rec, size_t from,
+                bool *any, struct slu_err *err)
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
     const bool empty = j->ids.n == from;
     uint32_t *id = empty ? NULL : j->ids.id + from + cfg->bos;
     const size_t n = empty ? 0 : j->ids.n - from - cfg->bos - cfg->eos;
-    rec->reject = slu_spans_mark(cfg->tokenizer, rec->text, rec->text_len, id, n,
-                                 rec->span, rec->n_span);
+    int rc =
+        slu_spans_mark(cfg->tokenizer, g->encoders.encoder[w - g->worker], rec->text,
+                       rec->text_len, id, n, rec->span, rec->n_span, &rec->reject, err);
     rec->which = SLU_FIELD_SPANS;
-    *any = !rec->reject && slu_mask_count(id, n);
+    *any = !rc && !rec->reject && slu_mask_count(id, n);
+    return rc;
 }
 
 /* Adds the outcome of a document whose ids are the job's from `from` on, and the
@@ -297,10 +300,13 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            size_t from, enum slu_outcome outcome, struct slu_err *err)
 {
     bool trained = true;
+    int rc = SLU_OK;
     if (outcome == OUTCOME_NOT_SAMPLED)
         return settle(j, outcome, rec->lacks, 0, err);
     if (g->cfg->field[SLU_FIELD_SPANS])
-        mark(g, j, rec, from, &trained);
+        rc = mark(g, j, w, rec, from, &trained, err);
+    if (rc)
+        return rc;
     if (rec->reject)
         return reject(g, j, w, ref, rec, err);
     if (j->ids.n == from)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/token/align.h"
 #include "lib/token/trim.h"
 
 /* A span is two events: its first character, and its last one. An event is the number
@@ -17,7 +18,7 @@ struct walk {
     const uint64_t *event, *end; /* the next one; behind the last */
     uint64_t n_char;             /* characters before the current token */
     uint64_t depth;              /* spans that have begun and not ended */
-    bool trimmed;
+    bool trimmed, lost;
 };
 
 static bool begins(char c) /* a character */
@@ -33,7 +34,8 @@ static uint64_t characters(const char *p, size_t n)
     return k;
 }
 
-/* Takes the events in the characters that begin in token i, text[begin, end). */
+/* Takes the events in the characters that begin in token i, text[begin, end), or that no
+ * token has: i is SIZE_MAX. */
 static void take_token(void *ctx, size_t i, size_t begin, size_t end)
 {
     struct walk *w = ctx;
@@ -45,12 +47,15 @@ static void take_token(void *ctx, size_t i, size_t begin, size_t end)
          w->event++) {
         for (; !begins(w->text[at]) || c < *w->event / 2; at++)
             c += begins(w->text[at]);
-        w->trimmed |= tok_is_trimmed(w->t, w->id[i], w->text, begin, end, at);
+        if (i == SIZE_MAX)
+            w->lost = true;
+        else
+            w->trimmed |= tok_is_trimmed(w->t, w->id[i], w->text, begin, end, at);
         in = true;
         w->depth = *w->event % 2 ? w->depth - 1 : w->depth + 1;
     }
     w->n_char = after;
-    if (in)
+    if (in && i != SIZE_MAX)
         w->id[i] |= SLU_TRAINED;
 }
 
@@ -79,20 +84,34 @@ static bool make_events(uint64_t *span, size_t n_span, uint64_t n_char)
     return within;
 }
 
-enum slu_reject slu_spans_mark(const struct slu_tokenizer *t, const char *text,
-                               size_t n_byte, uint32_t *id, size_t n_id, uint64_t *span,
-                               size_t n_span)
+static void unmark(uint32_t *id, size_t n_id)
 {
-    struct walk w = {
+    for (size_t i = 0; i < n_id; i++)
+        id[i] &= ~SLU_TRAINED;
+}
+
+int slu_spans_mark(const struct slu_tokenizer *t, struct slu_encoder *e,
+                   const char *text, size_t n_byte, uint32_t *id, size_t n_id,
+                   uint64_t *span, size_t n_span, enum slu_reject *reject,
+                   struct slu_err *err)
+{
+    const struct walk from = {
         .t = t, .text = text, .id = id, .event = span, .end = span + 2 * n_span};
     const bool within = !n_span || make_events(span, n_span, characters(text, n_byte));
-    const bool same = !n_id || tok_each_part(t, text, n_byte, id, n_id, take_token, &w);
-    const enum slu_reject reject = !same       ? SLU_REJECT_CHANGED_TEXT
-                                   : !within   ? SLU_REJECT_BAD_SPANS
-                                   : w.trimmed ? SLU_REJECT_TRIMMED_SPAN
-                                               : SLU_REJECT_NONE;
+    struct walk w = from;
+    bool same = !n_id || tok_each_part(t, text, n_byte, id, n_id, take_token, &w);
+    int rc = SLU_OK;
 
-    for (size_t i = 0; i < n_id && reject; i++)
-        id[i] &= ~SLU_TRAINED;
-    return reject;
+    if (!same) {
+        unmark(id, n_id);
+        w = from;
+        rc = align_each_part(e, text, n_byte, id, n_id, take_token, &w, &same, err);
+    }
+    *reject = !same || w.lost ? SLU_REJECT_CHANGED_TEXT
+              : !within       ? SLU_REJECT_BAD_SPANS
+              : w.trimmed     ? SLU_REJECT_TRIMMED_SPAN
+                              : SLU_REJECT_NONE;
+    if (*reject)
+        unmark(id, n_id);
+    return rc;
 }

@@ -99,7 +99,7 @@ static size_t find_byte(const struct added_iter *it, unsigned k)
 {
     const uint8_t *from = it->p + it->search, *q = NULL;
 
-    if (k < it->trie->n_first)
+    if (k < it->trie->n_first && it->search < it->n)
         q = memchr(from, it->trie->first[k], it->n - it->search);
     return q ? (size_t)(q - it->p) : it->n;
 }

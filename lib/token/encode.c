@@ -60,6 +60,8 @@ void slu_encoder_free(struct slu_encoder *e)
     bpe_scratch_release(&e->bpe);
     norm_scratch_release(&e->norm);
     slu_buf_release(&e->folded);
+    align_release(&e->align[0]);
+    align_release(&e->align[1]);
     words_release(&e->words);
     slu_ids_release(&e->apart);
     free(e);

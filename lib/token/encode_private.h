@@ -8,6 +8,7 @@
 #define SLU_TOK_ENCODE_PRIVATE_H
 
 #include "lib/token/added.h"
+#include "lib/token/align.h"
 #include "lib/token/bpe.h"
 #include "lib/token/hot.h"
 #include "lib/token/norm.h"
@@ -21,7 +22,9 @@ struct slu_encoder {
     struct pre_scratch pre;
     struct bpe_scratch bpe;
     struct norm_scratch norm;
-    struct slu_buf folded; /* the text that sp_prepare makes */
+    struct slu_buf folded;      /* the text that sp_prepare makes */
+    struct norm_align align[2]; /* of align.c: of a text between added tokens, and of a
+                                   part of it that sp_prepare changes */
     struct words words;
     struct slu_ids *ids; /* of the current call */
     uint32_t bos, eos;   /* slu_encode_texts: ids around those of a text, or TOK_NONE */

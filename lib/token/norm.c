@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/le.h"
+#include "lib/token/align.h"
 #include "lib/token/norm_data.h"
 #include "lib/token/unicode.h"
 
@@ -127,7 +128,8 @@ void norm_scratch_release(struct norm_scratch *s)
 struct run {
     const uint8_t *p;
     size_t n;
-    struct slu_buf *buf; /* for the changed text */
+    struct slu_buf *buf;      /* for the changed text */
+    struct norm_align *align; /* of the scratch */
     struct slu_err *err;
 };
 
@@ -264,6 +266,8 @@ static int replace(struct run *r, const uint8_t *a, size_t n_a, const uint8_t *b
             break;
         if (!rc)
             rc = slu_buf_append(r->buf, b, n_b, r->err);
+        if (!rc && r->align)
+            rc = align_replace(r->align, r->p, at, n_a, n_b, r->err);
     }
     return rc;
 }
@@ -277,7 +281,9 @@ static int replace_regex(struct run *r, const struct norm_step *s,
     while (pos < r->n && (rc = pre_regex_next(s->regex, m, r->p, r->n, pos, &start,
                                               &end, r->err)) == SLU_OK) {
         if ((rc = slu_buf_append(r->buf, r->p + pos, start - pos, r->err)) ||
-            (rc = slu_buf_append(r->buf, b, s->n_b, r->err)))
+            (rc = slu_buf_append(r->buf, b, s->n_b, r->err)) ||
+            (r->align &&
+             (rc = align_replace(r->align, r->p, start, end - start, s->n_b, r->err))))
             return rc;
         pos = end;
     }
@@ -334,8 +340,9 @@ static int run_step(const struct tok_norm *norm, struct norm_scratch *sc, size_t
         rc = replace(r, a, s->n_a, b, s->n_b);
     else if (s->kind == NORM_REPLACE_REGEX)
         rc = replace_regex(r, s, sc->match[k], b);
-    else if (!(rc = slu_buf_append(r->buf, a, s->n_a, r->err))) /* NORM_PREPEND */
-        rc = slu_buf_append(r->buf, r->p, r->n, r->err);
+    else if (!(rc = slu_buf_append(r->buf, a, s->n_a, r->err)) && /* NORM_PREPEND */
+             !(rc = slu_buf_append(r->buf, r->p, r->n, r->err)) && r->align)
+        rc = align_prepend(r->align, r->p, s->n_a, r->err);
     r->p = r->buf->data;
     r->n = r->buf->len;
     return rc;
@@ -344,14 +351,17 @@ static int run_step(const struct tok_norm *norm, struct norm_scratch *sc, size_t
 int norm_run(const struct tok_norm *norm, struct norm_scratch *s, const uint8_t *p,
              size_t n, const uint8_t **out, size_t *n_out, struct slu_err *err)
 {
-    struct run r = {.p = p, .n = n, .err = err};
+    struct run r = {.p = p, .n = n, .align = s->align, .err = err};
     unsigned in = 0; /* the buffer that r.p may be in; the other one is free */
     int rc = SLU_OK;
 
     for (size_t k = 0; norm && k < norm->n && !rc; k++) {
         const uint8_t *was = r.p;
+        const size_t n_was = r.n;
         r.buf = &s->buf[!in];
         rc = run_step(norm, s, k, &r);
+        if (!rc && r.align)
+            rc = align_step(r.align, was, n_was, r.p, r.n, err);
         if (r.p != was && norm->step[k].kind != NORM_STRIP)
             in = !in;
     }

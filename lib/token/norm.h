@@ -54,10 +54,14 @@ SLU_MUST_USE int norm_add(struct tok_norm *norm, enum norm_kind kind, const void
 SLU_MUST_USE int norm_from_spec(struct tok_norm **norm, const void *spec, size_t n,
                                 struct slu_err *err);
 
+struct norm_align; /* align.h */
+
 /* Zero before init. */
 struct norm_scratch {
     struct slu_buf buf[2];
-    uint32_t *cp, *sorted; /* waiting code points; the top byte is their class */
+    struct norm_align *align; /* borrowed; told of what steps change. NULL: nobody is */
+    size_t at;                /* while told: the waiting code points begin here */
+    uint32_t *cp, *sorted;    /* waiting code points; the top byte is their class */
     size_t n_cp, cap_cp, cap_sorted;
     struct slu_pcre_run **match; /* one per step */
     size_t n_match;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/token/align.h"
 #include "lib/token/norm_data.h"
 #include "lib/token/unicode.h"
 
@@ -22,6 +23,7 @@
 
 #define CODE(x)  ((x)&0x1FFFFF)
 #define CLASS(x) ((x) >> 24)
+#define MORE     0x200000u /* not the first of its character's decomposition */
 
 size_t norm_skip_ascii(const uint8_t *p, size_t n, size_t pos)
 {
@@ -168,8 +170,9 @@ static uint32_t pair(uint32_t a, uint32_t b)
                                                                  : 0;
 }
 
-/* Composes cp in place; returns how many are left. */
-static size_t compose(uint32_t *cp, size_t n)
+/* Composes cp in place; returns how many are left. taken: NULL, or how many characters
+ * each stands for, which are added up. */
+static size_t compose(uint32_t *cp, size_t n, uint32_t *taken)
 {
     size_t k = 0, starter = SIZE_MAX;
 
@@ -181,21 +184,26 @@ static size_t compose(uint32_t *cp, size_t n)
             both = pair(CODE(cp[starter]), CODE(cp[i]));
         if (both) {
             cp[starter] = both;
+            if (taken)
+                taken[starter] += taken[i];
             continue;
         }
         if (!CLASS(cp[i]))
             starter = k;
+        if (taken)
+            taken[k] = taken[i];
         cp[k++] = cp[i];
     }
     return k;
 }
 
-/* Writes the waiting code points. */
-static int flush(struct norm_scratch *s, bool composed, struct slu_buf *buf,
-                 struct slu_err *err)
+/* Writes the waiting code points, which were made of those of p from s->at on. */
+static int flush(struct norm_scratch *s, bool composed, const uint8_t *p,
+                 struct slu_buf *buf, struct slu_err *err)
 {
     size_t n = s->n_cp;
-    int rc = SLU_OK;
+    uint32_t *taken = NULL;
+    int rc = s->align ? align_taken(s->align, n, &taken, err) : SLU_OK;
 
     for (size_t i = 0, j; i < n && !rc; i = j) {
         for (j = i; j < n && CLASS(s->cp[j]);)
@@ -204,10 +212,16 @@ static int flush(struct norm_scratch *s, bool composed, struct slu_buf *buf,
             rc = sort_marks(s, s->cp + i, j - i, err);
         j += j == i;
     }
+    for (size_t i = 0; taken && i < n; i++)
+        taken[i] = !(s->cp[i] & MORE);
     if (composed)
-        n = compose(s->cp, n);
-    for (size_t i = 0; i < n && !rc; i++)
+        n = compose(s->cp, n, taken);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const size_t was = buf->len;
         rc = norm_put(buf, CODE(s->cp[i]), err);
+        if (!rc && taken)
+            rc = align_chars(s->align, p, &s->at, taken[i], buf->len - was, err);
+    }
     s->n_cp = 0;
     return rc;
 }
@@ -218,7 +232,7 @@ struct form {
 };
 
 static int put_char(struct norm_scratch *s, const struct form *f, uint32_t c,
-                    struct slu_buf *buf, struct slu_err *err)
+                    const uint8_t *p, struct slu_buf *buf, struct slu_err *err)
 {
     uint32_t hangul[3];
     unsigned n = 1;
@@ -230,13 +244,14 @@ static int put_char(struct norm_scratch *s, const struct form *f, uint32_t c,
     /* Nothing crosses a part that cannot be joined to the characters before it. */
     if (s->n_cp &&
         !(norm_bits(part[0]) & (f->composed ? NORM_BIT_NFC : NORM_BIT_NFD)) &&
-        (rc = flush(s, f->composed, buf, err)))
+        (rc = flush(s, f->composed, p, buf, err)))
         return rc;
     if ((rc = slu_grow(&s->cp, &s->cap_cp, s->n_cp + n, sizeof *s->cp, err)))
         return rc;
     for (unsigned i = 0; i < n; i++) {
         uint32_t x = part[i];
-        s->cp[s->n_cp++] = x | (norm_bits(x) & NORM_BIT_NFD ? class_of(x) << 24 : 0);
+        s->cp[s->n_cp++] =
+            x | (norm_bits(x) & NORM_BIT_NFD ? class_of(x) << 24 : 0) | (i ? MORE : 0);
     }
     return SLU_OK;
 }
@@ -273,14 +288,15 @@ int norm_form(struct norm_scratch *s, enum norm_kind kind, const uint8_t *p, siz
             slu_buf_clear(buf);
         if ((rc = slu_buf_append(buf, p + done, cut - done, err)))
             return rc;
+        s->at = cut;
         for (pos = cut; pos < n; pos += len) {
             uint32_t c = uni_decode(p + pos, &len);
             if (pos > cut && !(norm_bits(c) & f->bit))
                 break;
-            if ((rc = put_char(s, f, c, buf, err)))
+            if ((rc = put_char(s, f, c, p, buf, err)))
                 return rc;
         }
-        if ((rc = flush(s, f->composed, buf, err)))
+        if ((rc = flush(s, f->composed, p, buf, err)))
             return rc;
         done = cut = pos;
     }

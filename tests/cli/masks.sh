@@ -80,6 +80,55 @@ check "is named" grep -q 'n.jsonl:2: .*tokenizer changes the text' err
 tokenize -q -t n.json --no-eos --spans-field spans --on-error skip --stats s.json n.jsonl -o y.tks 2>/dev/null
 same "or the text is left out" '{"changed-text": 1}' "$(json s.json 'd["documents"]["dropped"]')"
 
+# Texts that are changed before they are encoded: ids and masks are those of tokenizers 0.23.3 (tests/judges/spans.py has more).
+# A line: the steps; the text; its ranges; ids and mask, or none where a range begins or ends with a character that has no token.
+"$PYTHON" - <<'P' >changed.log 2>&1
+import json, subprocess
+def sequence(*steps):
+    return {"normalizer": {"type": "Sequence", "normalizers": steps}, "pre_tokenizer": None}
+def replace(a, b):
+    return {"type": "Replace", "pattern": {"String": a}, "content": b}
+prepend, spaces, nfc = {"type": "Prepend", "prepend": "\u2581"}, replace(" ", "\u2581"), {"type": "NFC"}
+llama, composed, several = sequence(prepend, spaces), sequence(nfc, prepend, spaces), sequence(replace("bc", "a"), prepend, spaces)
+lower = sequence({"type": "Lowercase"}, prepend, spaces)
+metaspace = {"normalizer": None, "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": False}}
+words = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % b for b in range(256)] + ["\u2581", "a", "b", "\u00e9", "c", "\u2581a", "ab", "\u2581ab"]
+vocab = {w: i for i, w in enumerate(words)}
+added = [{"id": i, "content": w, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False} for i, w in
+         enumerate(words[:3])]
+for steps, text, spans, want in [
+        (llama, "ab a", [[0, 1]], ("\u2581ab \u2581a", [1, 0])), (llama, "ab a", [[1, 4]], ("\u2581ab \u2581a", [1, 1])),
+        (llama, " ab", [[0, 1]], ("\u2581 \u2581ab", [1, 0])), (llama, " ab", [[1, 3]], ("\u2581 \u2581ab", [0, 1])),
+        (llama, "b a\u00e9", [[0, 1]], ("\u2581 b \u2581a \u00e9", [1, 0, 0, 0])),
+        (llama, "b a\u00e9", [[0, 2], [3, 4]], ("\u2581 b \u2581a \u00e9", [1, 1, 1, 1])),
+        (llama, "</s>b ab", [[4, 5]], ("</s> \u2581 b \u2581ab", [0, 1, 0, 0])), (llama, "b</s>ab", [[0, 5]], ("\u2581 b </s> \u2581ab", [1, 1, 1, 0])),
+        (llama, "\u65e5b", [[0, 1]], ("\u2581 <0xE6> <0x97> <0xA5> b", [1, 0, 0, 0, 0])),
+        (llama, "b\u65e5b", [[1, 3]], ("\u2581 b <0xE6> <0x97> <0xA5> b", [0, 0, 1, 1, 1, 1])),
+        (llama, "a\u2581b", [[1, 3]], ("\u2581a \u2581 b", [0, 1, 1])),
+        (composed, "ae\u0301b", [[0, 2]], ("\u2581a \u00e9 b", [1, 1, 0])), (composed, "ae\u0301b", [[1, 3]], None),
+        (composed, "ae\u0301b", [[3, 4]], ("\u2581a \u00e9 b", [0, 0, 1])), (composed, "e\u0301", [[0, 1]], ("\u2581 \u00e9", [1, 0])),
+        (several, "bcb", [[1, 3]], ("\u2581ab", [1])), (several, "bcb", [[0, 1]], None), (several, "cbcb", [[0, 3]], ("\u2581 c ab", [1, 1, 1])),
+        (metaspace, "ab a", [[0, 1]], ("\u2581ab \u2581a", [1, 0])), (metaspace, " ab", [[0, 1]], ("\u2581ab", [1])),
+        (metaspace, "b a</s>ab", [[7, 9]], ("\u2581 b \u2581a </s> \u2581ab", [0, 0, 0, 0, 1])),
+        (lower, "AB", [[0, 1]], None), (lower, "ab b", [[0, 2]], ("\u2581ab \u2581 b", [1, 0, 0])),
+        (composed, "ab", [[0, 3]], "bad-spans")]:
+    json.dump({**steps, "added_tokens": added, "model": {"type": "BPE", "vocab": vocab, "byte_fallback": True, "unk_token": "<unk>", "fuse_unk": True,
+               "merges": [["\u2581", "a"], ["a", "b"], ["\u2581a", "b"]]}}, open("l.json", "w"))
+    with open("l.jsonl", "w") as f:
+        f.writelines(json.dumps({"text": x, "spans": y}) + "\n" for x, y in ((text, spans), ("a", [[0, 1]])))
+    subprocess.run("tokenize -q -t l.json --no-eos --special parse --spans-field spans --rejects r.jsonl l.jsonl -f -o l.tks".split(), check=True)
+    got = [json.loads(x) for x in subprocess.run(["inspect", "--records", "l.tks"], stdout=subprocess.PIPE, check=True).stdout.splitlines()]
+    why = [json.loads(x)["reason"] for x in open("r.jsonl")]
+    if isinstance(want, tuple):
+        want = [[vocab[w] for w in want[0].split()], want[1]], []
+    else:
+        want = [], [want or "changed-text"]
+    got = [[q[k] for k in ("tokens", "mask")] for q in got][0] if len(got) > 1 else []
+    print("good" if (got, why) == want else "bad", ascii((text, spans, got, why, want)))
+P
+same "ranges of texts that are changed" 24 "$(grep -c '^good' changed.log)"
+check "all of them" shell '! grep -v ^good changed.log'
+
 # trim_offsets: a space at the end of a range has no token, except before the text with add_prefix_space.
 post() { "$PYTHON" -c 'import json, sys
 t = json.load(open("n.json"))

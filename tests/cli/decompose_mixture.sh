@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2002
 # decompose_mixture.sh - decompose --mixture: exactly the ratio that was asked for; dropped sequences counted by bucket;
 # the same bytes for any threads and memory; the tables of arXiv 2405.13226, from corpora with the paper's histograms.
+# check-more: whole
 
 have tokenize decompose inspect || return 0
 corpus c.jsonl 6000000 11

@@ -2,6 +2,7 @@
 # dedup_ngrams.sh - repeated n-grams: the same bytes for any -T and -M, from files and from a pipe; the filter has the
 # rate that was asked for, or a message states the memory that it needs. tests/props/check_ngrams.py checks which text
 # is dropped.
+# check-more: whole
 
 have tokenize dedup inspect || return 0
 

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # inspect_groups.sh - inspect --groups: the counts and quantiles of each domain that Python finds, as JSON, as a table and
 # as a picture, in any memory.
+# check-more: whole
 
 have tokenize choose decompose pack shuffle inspect || return 0
 "$PYTHON" - <<'PY'

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_multi.sh - pack --method multi: bins of several lengths, from the command line to the stream.
 # tests/unit/test_multi.c checks the bins item by item.
+# check-more: whole
 
 have tokenize decompose pack inspect || return 0
 corpus c.jsonl 4000000 12

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # sets_forged.sh - inspect --verify refuses each forged set of the table in forged_sets.py with a line; the same table is
 # that of python/tests/test_forged.py.
+# check-more: whole
 
 have tokenize decompose pack shuffle inspect || return 0
 

@@ -2,6 +2,7 @@
 # shards_foreign.sh - in folders of sets, of stages and of OLMo's cache, files that sluice did not write are not
 # replaced or removed: they stay, or an error names the file whose name is needed. -f implies neither --replace-set nor
 # --accept-mismatch, and each refusal names its own option.
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle schedule || return 0
 corpus c.jsonl 200000 31

@@ -2,6 +2,7 @@
 # shards_mds.sh - shuffle --format mds and litdata: every byte of shards and indexes compared with the layout
 # (tests/cli/mds.py writes the layout too), zstd frames that state their size, limits checked before anything is
 # written, damage, --replace-set.
+# check-more: whole
 
 have decompose pack shuffle inspect || return 0
 "$PYTHON" "$top/tests/cli/shards_mds.py" mds2 mds4 litdata2 litdata4 both fixed

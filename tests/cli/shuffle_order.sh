@@ -2,6 +2,7 @@
 # shuffle_order.sh - the same bytes for any -M and -T, as a stream and as shards; the result does not depend on the
 # order of the input; samples and limits; refused options.
 # check-more: longer
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle inspect || return 0
 

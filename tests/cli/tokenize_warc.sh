@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_warc.sh - texts of WARC files: which records are documents, with which ids, fields and places; what is left out,
 # by reason; damage.
+# check-more: whole
 
 have tokenize inspect || return 0
 warc() { "$PYTHON" "$top/tests/cli/make_warc.py" "$@"; }

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2002,SC2086
 # tokens_rows.sh - X.npy with X.csv.gz beside it (dolma, OLMo-core): the rows define the documents and their ids;
 # padding between documents is left out with a warning; rows that contradict the ids are reported in one line.
+# check-more: whole
 
 have tokenize decompose inspect shuffle || return 0
 mk() { "$PYTHON" "$top/tests/cli/make_rows.py" "$@"; }

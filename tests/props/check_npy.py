@@ -5,6 +5,7 @@ What it proves: for random ids (none, few, many, only EOS; two and four bytes; w
 files, pipes), the documents, their numbers and the histogram of the scan are those that a loop in Python finds.
 Whatever bytes are changed in NumPy's header, and wherever a file is cut, the result is documents whose counts agree,
 or one line and exit status 1 or 2.
+check-more: whole
 """
 import array
 import collections

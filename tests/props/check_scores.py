@@ -4,6 +4,7 @@
 Scores of all kinds: missing, null, equal, negative, tiny, huge. The test compares the scores of all segments after
 decompose, pack, dedup and in shards, with little and with much memory, and the order of every sequence for --order
 ascending, descending and bands:N, with and without --max-tokens, from files and from pipes.
+check-more: whole
 """
 import json
 import math

@@ -62,7 +62,7 @@ struct pq {
 static bool name_matches(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (strcasecmp(dot, ".parquet") == 0 || strcasecmp(dot, ".pq") == 0);
+    return slu_suffix_is(dot, ".parquet") || slu_suffix_is(dot, ".pq");
 }
 
 static bool head_matches(const uint8_t *p, size_t n)

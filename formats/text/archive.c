@@ -39,7 +39,7 @@ bool slu_arc_tar_name(const char *name)
                                          ".tzst", ".txz", ".tlz4", NULL};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && suffix[i]; i++)
-        if (strcasecmp(dot, suffix[i]) == 0)
+        if (slu_suffix_is(dot, suffix[i]))
             return true;
     return false;
 }
@@ -52,7 +52,7 @@ bool slu_arc_tar_head(const uint8_t *p, size_t n)
 bool slu_arc_zip_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && strcasecmp(dot, ".zip") == 0;
+    return slu_suffix_is(dot, ".zip");
 }
 
 bool slu_arc_zip_head(const uint8_t *p, size_t n)

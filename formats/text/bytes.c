@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/text/kinds.h"
 #include "lib/base/io.h"
 
 static const struct slu_codec *const codecs[] = {
@@ -59,28 +60,25 @@ int slu_stored_fill(struct slu_stored_bytes *r, struct slu_err *err)
     return SLU_OK;
 }
 
-static bool ends_in(const char *name, const char *const *suffix, size_t *len)
+static bool is_one_of(const char *dot, const char *const *suffix)
 {
-    size_t n = strlen(name);
-    for (; *suffix; suffix++) {
-        *len = strlen(*suffix);
-        if (n > *len && strcasecmp(name + n - *len, *suffix) == 0)
-            return true;
-    }
-    *len = 0;
-    return false;
+    while (*suffix && !slu_suffix_is(dot, *suffix))
+        suffix++;
+    return *suffix;
 }
 
 /* Returns the codec that the name promises, or NULL. *len: of the removable suffix. */
 static const struct slu_codec *promised(const char *name, size_t *len)
 {
-    for (size_t i = 0; i < N_CODEC; i++) {
-        size_t tar;
-        if (ends_in(name, codecs[i]->suffix, len) ||
-            ends_in(name, codecs[i]->tar_suffix, &tar))
+    const char *dot = strrchr(name, '.');
+    *len = 0;
+    for (size_t i = 0; i < N_CODEC && dot && dot != name; i++) {
+        const bool whole = is_one_of(dot, codecs[i]->suffix);
+        if (whole)
+            *len = strlen(dot);
+        if (whole || is_one_of(dot, codecs[i]->tar_suffix))
             return codecs[i];
     }
-    *len = 0;
     return NULL;
 }
 
@@ -178,7 +176,14 @@ int slu_bytes_open_over(struct slu_bytes **out, const char *name,
         b->codec->close(b->state);
     free(b->path);
     uint8_t *buf = b->raw.buf ? b->raw.buf : malloc(SLU_STORED_BYTES);
-    memset(b, 0, sizeof *b);
+    /* All fields but the bytes of peek and of the message. */
+    b->codec = NULL;
+    b->state = NULL;
+    b->regular = b->waits = false;
+    b->peek_pos = b->peek_end = 0;
+    b->off = 0;
+    b->fault.code = SLU_OK;
+    b->fault.msg[0] = 0;
     b->raw = (struct slu_stored_bytes){
         .fd = -1, .quit_fd = -1, .buf = buf, .read = read, .ctx = ctx};
     b->path = strdup(name);

@@ -53,6 +53,7 @@ static int next(struct slu_input_source *src, struct slu_input_source *m,
                 struct slu_err *err)
 {
     struct reader *r = src->state;
+    const char *archive = slu_input_name(src);
     struct slu_arc_member at;
     int rc;
     do {
@@ -67,9 +68,11 @@ static int next(struct slu_input_source *src, struct slu_input_source *m,
     slu_buf_clear(&r->path);
     rc = slu_buf_append(&r->path, at.path, strlen(at.path) + 1, err);
     if (!rc)
-        rc = slu_buf_printf(&r->label, err, "%s: %s", slu_input_name(src), at.path);
+        rc = slu_buf_append(&r->label, archive, strlen(archive), err);
     if (!rc)
-        rc = slu_buf_append(&r->label, "", 1, err);
+        rc = slu_buf_append(&r->label, ": ", 2, err);
+    if (!rc)
+        rc = slu_buf_append(&r->label, at.path, strlen(at.path) + 1, err);
     if (rc)
         return rc;
     m->member = (const char *)r->path.data;

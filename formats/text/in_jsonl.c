@@ -16,8 +16,8 @@ struct jsonl {
 static bool name_matches(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (strcasecmp(dot, ".jsonl") == 0 || strcasecmp(dot, ".ndjson") == 0 ||
-                   strcasecmp(dot, ".json") == 0);
+    return slu_suffix_is(dot, ".jsonl") || slu_suffix_is(dot, ".ndjson") ||
+           slu_suffix_is(dot, ".json");
 }
 
 /* "{", then a key or "}": no programming language begins so. After "[" too: an array is

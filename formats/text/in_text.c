@@ -9,8 +9,8 @@
 static bool name_matches(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (strcasecmp(dot, ".txt") == 0 || strcasecmp(dot, ".text") == 0 ||
-                   strcasecmp(dot, ".md") == 0);
+    return slu_suffix_is(dot, ".txt") || slu_suffix_is(dot, ".text") ||
+           slu_suffix_is(dot, ".md");
 }
 
 static bool head_matches(const uint8_t *p, size_t n)

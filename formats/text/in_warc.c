@@ -28,7 +28,7 @@ struct warc {
 static bool name_matches(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (!strcasecmp(dot, ".warc") || !strcasecmp(dot, ".wet"));
+    return slu_suffix_is(dot, ".warc") || slu_suffix_is(dot, ".wet");
 }
 
 static bool head_matches(const uint8_t *p, size_t n)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/text/kinds.h"
 #include "formats/text/members.h"
 #include "lib/base/json.h"
 
@@ -125,9 +124,9 @@ unsigned slu_input_rank(const char *path)
     memcpy(name, base, n);
     name[n] = 0;
     const char *dot = strrchr(name, '.');
-    if (!dot || !strcasecmp(dot, ".md"))
+    if (!dot || slu_suffix_is(dot, ".md"))
         return 1;
-    if (!strcasecmp(dot, ".json"))
+    if (slu_suffix_is(dot, ".json"))
         return 2;
     for (size_t i = 0; i < N_FORMAT; i++)
         if (formats[i]->name_matches(name))

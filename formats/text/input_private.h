@@ -2,6 +2,7 @@
 #ifndef SLU_INPUT_PRIVATE_H
 #define SLU_INPUT_PRIVATE_H
 
+#include "formats/text/kinds.h"
 #include "input.h"
 
 /* The source being read. */

@@ -207,17 +207,10 @@ static const struct slu_kind binary = {"binary, as it has NUL bytes",
 /* Whether `list` has the suffix, in lower case. */
 static bool has(const char *list, const char *suffix)
 {
-    for (const char *s = list; s && *s;) {
-        const char *p = suffix;
-        while (*p && *s == *p) {
-            s++;
-            p++;
-        }
-        if (!*p && (!*s || *s == ' '))
+    const size_t n = strlen(suffix);
+    for (const char *s = list; s && (s = strstr(s, suffix)); s += n)
+        if (!s[n] || s[n] == ' ')
             return true;
-        while (*s && *s++ != ' ')
-            ;
-    }
     return false;
 }
 
@@ -252,6 +245,8 @@ static const struct slu_kind *markup(const uint8_t *p, size_t n)
     size_t i = n >= 3 && !memcmp(p, "\xEF\xBB\xBF", 3) ? 3 : 0;
     while (i < n && memchr(" \t\r\n", p[i], 4))
         i++;
+    if (i == n || p[i] != '<')
+        return NULL;
     if (begins(p + i, n - i, "<!doctype html") || begins(p + i, n - i, "<html"))
         return slu_kind_named("x.html");
     return begins(p + i, n - i, "<?xml") || begins(p + i, n - i, "<!doctype")
@@ -302,9 +297,8 @@ static bool is_plain(const uint8_t *p, size_t n)
 const struct slu_kind *slu_kind_headed(const uint8_t *p, size_t n)
 {
     const bool plain = is_plain(p, n < SLU_KIND_BYTE ? n : SLU_KIND_BYTE);
-    for (size_t i = 0; i < N_ROW; i++) {
-        const struct row *r = &rows[i];
-        if (r->head && (r->text || !plain) && n >= (size_t)r->at + r->n &&
+    for (const struct row *r = rows; r < rows + N_ROW; r++) {
+        if ((r->text || !plain) && r->head && n >= (size_t)r->at + r->n &&
             !memcmp(p + r->at, r->head, r->n))
             return &r->kind;
     }

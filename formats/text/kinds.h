@@ -23,6 +23,17 @@ struct slu_kind {
     const char *way;  /* how texts are made of it; one clause */
 };
 
+/* Whether `dot`, the last dot of a name and what follows it, is this suffix, as ".txt",
+ * in any case. dot may be NULL. (An archive has many names, and strcasecmp is slow.) */
+static inline bool slu_suffix_is(const char *dot, const char *suffix)
+{
+    if (!dot || (dot[1] | 32) != suffix[1])
+        return false;
+    for (; *suffix; dot++, suffix++)
+        if (*dot != *suffix && (*dot < 'A' || *dot > 'Z' || *dot + 32 != *suffix))
+            return false;
+    return !*dot;
+}
 /* Returns the kind of files of this name, which has no compression suffix; NULL: the
  * name tells nothing. */
 const struct slu_kind *slu_kind_named(const char *name);

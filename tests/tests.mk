@@ -188,9 +188,11 @@ check-cli: programs $(SHIM) $(FAKE_BIN)
 ifeq ($(firstword $(MAKECMDGOALS)),check-for)
 FOR := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 FOR_NAMES := $(shell tests/check -names $(FOR))
-$(filter-out lib python,$(FOR)):
+# Files are no targets: all that is compiled from a header would be made again.
+FOR_WORDS := $(foreach f,$(FOR),$(if $(and $(wildcard $f),$(if $(wildcard $f/.),,file)),,$f))
+$(filter-out lib python,$(FOR_WORDS)):
 	@:
-.PHONY: $(FOR)
+.PHONY: $(FOR_WORDS)
 endif
 check-for: $(patsubst unit/%,$O/unit/%,$(filter unit/%,$(FOR_NAMES))) $(if $(filter-out unit/%,$(FOR_NAMES)),programs $(SHIM) $(FAKE_BIN)) \
            $(if $(filter library-examples headers,$(FOR_NAMES)),installed)

@@ -316,6 +316,7 @@ static void close_workers(struct slu_ingest_run *g)
         slu_buf_release(&g->worker[i].row_spans);
         slu_block_release(&g->worker[i].repaired);
         slu_buf_release(&g->worker[i].needs);
+        slu_buf_release(&g->worker[i].lacks);
     }
     for (unsigned i = 0; g->encoders.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->encoders.encoder[i]);

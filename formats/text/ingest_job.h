@@ -84,7 +84,9 @@ struct slu_ingest_worker {
     uint32_t domain_number;
     struct slu_buf row_spans;  /* pairs of u64 */
     struct slu_block repaired; /* has the last record that was repaired */
-    struct slu_buf needs;      /* the last value of the field that was checked */
+    /* The last value of `needs` that was checked; tokens in it that the tokenizer
+     * lacks, each with a NUL. */
+    struct slu_buf needs, lacks;
 };
 
 struct slu_ingest_run {

@@ -48,33 +48,58 @@ static int has_token(struct slu_encoder *e, const char *s, size_t n, bool *has,
     return rc;
 }
 
-/* Checks that the tokenizer has the tokens of s. */
-static int check_tokens(struct slu_encoder *e, const char *s, size_t n,
-                        struct slu_err *err)
+static int fail_token(const char *s, size_t n, struct slu_err *err)
 {
+    return slu_fail(err, SLU_E_FORMAT,
+                    "field \"" SLU_NEEDS_FIELD
+                    "\": the text is made for a tokenizer with the token \"%.*s\", "
+                    "which the tokenizer of -t lacks; give both sluice-chat and "
+                    "tokenize the same tokenizer",
+                    (int)(n < 80 ? n : 80), s);
+}
+
+/* Checks that the tokenizer has the tokens of s. Those of the template that it lacks go
+ * to `lacks`, each with a NUL. */
+static int check_tokens(struct slu_encoder *e, const char *s, size_t n,
+                        struct slu_buf *lacks, struct slu_err *err)
+{
+    enum { BOS = 2, TOKEN = 4 }; /* their words */
     bool has = true;
     int rc = SLU_OK;
     for (size_t from = 0, i = 0, to; from < n && !rc; from = to + 1, i++) {
         const char *space = memchr(s + from, ' ', n - from);
         to = space ? (size_t)(space - s) : n;
         const size_t len = to - from;
-        if (i < 2 || !len || (len == 1 && s[from] == '-'))
+        if (i < BOS || !len || (len == 1 && s[from] == '-'))
             continue;
         rc = has_token(e, s + from, len, &has, err);
-        if (!rc && !has)
-            rc = slu_fail(err, SLU_E_FORMAT,
-                          "field \"" SLU_NEEDS_FIELD
-                          "\": the text is made for a tokenizer with the token "
-                          "\"%.*s\", which the tokenizer of -t lacks; give both "
-                          "sluice-chat and tokenize the same tokenizer",
-                          (int)(len < 80 ? len : 80), s + from);
+        if (rc || has)
+            continue;
+        rc = i < TOKEN ? fail_token(s + from, len, err)
+                       : slu_buf_append(lacks, s + from, len, err);
+        if (!rc)
+            rc = slu_buf_append(lacks, "", 1, err);
     }
     return rc;
 }
 
-static int check(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
-                 const struct slu_value *v, bool *is, struct slu_err *err)
+/* Fails if the text has a token that the tokenizer lacks. */
+static int check_text(const struct slu_buf *lacks, const struct slu_record *rec,
+                      struct slu_err *err)
 {
+    for (size_t at = 0, n; at < lacks->len; at += n + 1) {
+        const char *token = (const char *)lacks->data + at;
+        n = strlen(token);
+        if (memmem(rec->text, rec->text_len, token, n))
+            return fail_token(token, n, err);
+    }
+    return SLU_OK;
+}
+
+static int check(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                 const struct slu_record *rec, bool *is, struct slu_err *err)
+{
+    const struct slu_value *v = &rec->any[g->n_any];
     const struct slu_needs_cfg *needs = &g->cfg->needs;
     const bool has = *is =
         v->type == SLU_VALUE_STRING && slu_needs_is(v->string, v->len);
@@ -93,10 +118,14 @@ static int check(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                         ", and tokenize apart what is not of sluice-chat",
                         (int)(v->len < 80 ? v->len : 80), v->string);
     if (w->needs.len == v->len && !memcmp(w->needs.data, v->string, v->len))
-        return SLU_OK;
-    int rc = check_tokens(g->encoders.encoder[w - g->worker], v->string, v->len, err);
+        return check_text(&w->lacks, rec, err);
     slu_buf_clear(&w->needs);
-    return rc ? rc : slu_buf_append(&w->needs, v->string, v->len, err);
+    slu_buf_clear(&w->lacks);
+    int rc = check_tokens(g->encoders.encoder[w - g->worker], v->string, v->len,
+                          &w->lacks, err);
+    if (!rc)
+        rc = slu_buf_append(&w->needs, v->string, v->len, err);
+    return rc ? rc : check_text(&w->lacks, rec, err);
 }
 
 /* A value that can be a C string; else nothing. */
@@ -203,7 +232,7 @@ int slu_ingest_check_needs(const struct slu_ingest_run *g, struct slu_ingest_job
     if (!g->cfg->needs.read || rec->reject || !rec->any)
         return SLU_OK;
     bool is = false;
-    int rc = check(g, w, &rec->any[g->n_any], &is, err);
+    int rc = check(g, w, rec, &is, err);
     if (!rc)
         return is && g->cfg->origins
                    ? note(j, (size_t)(ref - j->block.rec), &rec->any[g->n_any], err)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from json.encoder import encode_basestring as quoted
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -32,6 +33,7 @@ ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
 NEEDS_BYTE = 80
 BY_BYTE = 256  # of options; longer ones are given as a hash
 REJECT_TEXT_BYTE = 64 << 10  # longer lines are in base64 alone, as in tokenize
+_TOKEN = re.compile(r'<[|\uff5c][^\s<>"\\|\uff5c]+[|\uff5c]>')  # as in most templates
 _ARRAY = re.compile(rb"\s*\[")
 SPECIAL = {f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
 
@@ -275,13 +277,16 @@ def by(job: Job, name: str, dated: bool) -> str:
 
 def needs(template: str, constants: Mapping[str, Any]) -> str:
     """What tokenize must do with a text of this template (formats/text/needs.h): in at most 80 bytes, the hash of the
-    template, and the texts of BOS and EOS as far as they fit."""
+    template, the texts of BOS and EOS, and tokens that the template has itself, as far as they fit."""
     out = f"chat1 {hashlib.sha256(template.encode()).hexdigest()[:8]}"
     for name in ("bos_token", "eos_token"):
         token = constants.get(name)
         is_fit = isinstance(token, str) and token and not any(c.isspace() or c in '"\\' for c in token)
         longer = f"{out} {token if is_fit else '-'}"
         out = longer if len(longer.encode()) <= NEEDS_BYTE else f"{out} -"
+    for token in dict.fromkeys(_TOKEN.findall(template)):
+        if len(f"{out} {token}".encode()) <= NEEDS_BYTE and token not in out.split(" "):
+            out = f"{out} {token}"
     return out
 
 
@@ -296,6 +301,8 @@ class Worker:
         self.by = {name: by(job, name, "strftime_now" in t.variables) for name, t in self.templates.items()}
         self._parse = json.JSONDecoder(parse_constant=_no_constant).decode
         self._dump = json.JSONEncoder(ensure_ascii=False).encode
+        self._begin = {name: f'{{"needs": {self._dump(needs)}, "text": ' for name, needs in self.needs.items()}
+        self._end = {name: f', "by": {self._dump(by)}, "from": ' for name, by in self.by.items()}
 
     def _record(self, line: bytes, cut: bool, where: str, into: Result) -> None:
         if _ARRAY.match(line):  # not parsed: all records of a file can be in it
@@ -324,23 +331,26 @@ class Worker:
         template = self.templates[name]
         if name not in self.contents:
             self.contents[name] = Content(template, self.job.content)
-        content, notes = self.contents[name], Counter[str]()
+        content = self.contents[name]
+        notes: Counter[str] = Counter()
         template.allow(len(line))
         more_time(SECONDS_A_MESSAGE * len(messages))
         as_given, messages = messages, content.given(messages, notes)
         text, spans = template.spans(messages, given, answers)
         content.check(messages, given, text, template.turns, notes)
-        into.notes += notes
+        if notes:
+            into.notes += notes
         if not spans:
             into.dropped["nothing-to-train-on"] += 1
             return
-        out = {"needs": self.needs[name], "text": text, "spans": spans}
-        out.update((k, record[k]) for k in self.job.keep if k in record)
+        more = {k: record[k] for k in self.job.keep if k in record}
         if self.job.prompt_hash:
-            out[self.job.prompt_hash] = prompt_hash(as_given, given)
-        out["by"], out["from"] = self.by[name], where
+            more[self.job.prompt_hash] = prompt_hash(as_given, given)
+        middle = ", ".join([f"[{begin}, {end}]" for begin, end in spans])
+        fields = f", {self._dump(more)[1:-1]}" if more else ""
+        out = (self._begin[name], quoted(text), ', "spans": [', middle, "]", fields, self._end[name], quoted(where), "}")
         try:
-            into.text.append(self._dump(out).encode())
+            into.text.append("".join(out).encode())
         except UnicodeEncodeError as e:
             raise Refused("lone-surrogate", "half of a surrogate pair, which is no character") from e
         into.n_out += 1

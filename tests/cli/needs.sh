@@ -22,6 +22,13 @@ done
 printf '%s\n' "${chat/- </<|begin_of_text|> <}" >other.jsonl
 status "another tokenizer's tokens" 1 run other.jsonl -o x.tks
 check "are named" grep -qF 'other.jsonl:1: field "needs": the text is made for a tokenizer with the token "<|begin_of_text|>"' err
+own='{"needs": "chat1 0123abcd - - <|endoftext|> <|eot_id|>", "text": "xy", "spans": [[1, 2]]}'
+{
+    printf '%s\n' "$own" "${own/xy/x<|endoftext|>}"
+    printf '%s\n' "${own/xy/x<|eot_id|>y}"
+} >own.jsonl
+status "a token of the template itself" 1 run own.jsonl -o x.tks
+check "is named where a text has it" grep -qF 'own.jsonl:3: field "needs": the text is made for a tokenizer with the token "<|eot_id|>"' err
 cat plain.jsonl chat.jsonl >mixed.jsonl
 status "texts of others, then dialogues" 1 run mixed.jsonl -o x.tks
 check "are told apart" grep -q 'mixed.jsonl:2: field "needs" of sluice-chat is' err

@@ -80,7 +80,7 @@ static int end_run(struct align_map *m, struct slu_err *err)
     const int64_t far = (int64_t)(r->from - m->before);
     uint8_t *q = m->code.data + m->code.len;
     q = put_number(q, 2 * (uint64_t)r->n + r->same);
-    q = put_number(q, (uint64_t)far << 1 ^ (uint64_t)(far >> 63));
+    q = put_number(q, (uint64_t)far << 1 ^ (far < 0 ? UINT64_MAX : 0));
     if (!r->same)
         q = put_number(q, r->to - r->from);
     m->code.len = (size_t)(q - m->code.data);

@@ -346,11 +346,12 @@ class Worker:
         more = {k: record[k] for k in self.job.keep if k in record}
         if self.job.prompt_hash:
             more[self.job.prompt_hash] = prompt_hash(as_given, given)
-        middle = ", ".join([f"[{begin}, {end}]" for begin, end in spans])
+        middle = ", ".join([f"[{span[0]}, {span[1]}]" for span in spans])
         fields = f", {self._dump(more)[1:-1]}" if more else ""
-        out = (self._begin[name], quoted(text), ', "spans": [', middle, "]", fields, self._end[name], quoted(where), "}")
+        begin, end = self._begin[name], self._end[name]
+        out = f'{begin}{quoted(text)}, "spans": [{middle}]{fields}{end}{quoted(where)}}}'
         try:
-            into.text.append("".join(out).encode())
+            into.text.append(out.encode())
         except UnicodeEncodeError as e:
             raise Refused("lone-surrogate", "half of a surrogate pair, which is no character") from e
         into.n_out += 1

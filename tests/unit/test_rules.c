@@ -146,6 +146,7 @@ static void one_threshold(void **state)
         {SLU_RULE_MAX_ELLIPSIS_WORD_RATIO, "0.25", "", "a b c...", "a b…"},
         {SLU_RULE_MAX_BULLET_LINES_RATIO, "0.5", "", "- a\r\nb",
          "- a\x1c \xE2\x80\xA2 b\nc"},
+        {SLU_RULE_MAX_BULLET_LINES_RATIO, "0.5", "", "- a\rb", "- a\r- b\rc"},
         {SLU_RULE_MAX_ELLIPSIS_LINES_RATIO, "0.5", "", "a... \nb",
          "a…\xC2\xA0\n...\nb"},
         {SLU_RULE_MIN_ALPHA_WORDS_RATIO, "0.5", "", "a 1", "a 1 2"},

@@ -179,8 +179,8 @@ class Shards:
         data = map_file(path, file["bytes"])
         check_hash(data, file["xxh3_64"], path)
         if packed:
-            # Each id, its byte of mask, its segment's length; the head and the sizes of each sequence.
-            most = n_id * (self.dtype.itemsize + 5) + 64 * (n_seq + 1)
+            # Each id, its byte of mask, its segment's length; the sizes of each sequence; the head, with MDS's columns.
+            most = n_id * (self.dtype.itemsize + 5) + 64 * n_seq + 1024
             data = np.frombuffer(unzstd(data.tobytes(), most, path), np.uint8)
             ids = _rows(self.kind, data, self.dtype, n_seq, lengths, path).block(0, n_seq)
         else:

@@ -77,6 +77,19 @@ def test_formats() -> None:
             compare_set(shards(name), verify=False)  # from ids that were kept, where they are
 
 
+def test_small() -> None:
+    """One sequence, of 8 ids: a shard's head is larger than they are."""
+    needs("xxhash", "zstandard")
+    for text in ({"text": "hello w"}, {"text": "hello w", "spans": [[0, 5]]}):
+        masks = ["--spans-field=spans"] * (len(text) - 1)
+        docs = run("tokenize", "-q", "-t", "bytes", *masks, stdin=json.dumps(text).encode())
+        cut = run("decompose", "-q", "--min=8", "--max=8", stdin=docs)
+        for name in ("mds.zstd", "litdata.zstd", "mds", "litdata", "olmo"):
+            where = path(f"small-{name}-{len(text)}")
+            run("shuffle", "-q", f"--format={name.split('.')[0]}", *FORMATS[name], "-o", where, stdin=cut)
+            compare_set(where, verify=True)
+
+
 def test_parquet() -> None:
     needs("pyarrow", "xxhash", "zstandard")
     for name in common.PARQUET:

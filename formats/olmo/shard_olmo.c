@@ -346,6 +346,11 @@ static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err
         rc = o->bos == SLU_NO_TOKEN ? slu_buf_printf(out, err, "None)\n```\n\n")
                                     : slu_buf_printf(out, err, "%llu)\n```\n\n",
                                                      (unsigned long long)o->bos);
+    if (!rc && o->set.eos != SLU_NO_TOKEN && o->set.vocab_size <= UINT8_MAX + 1)
+        rc = slu_buf_printf(out, err,
+                            "Of so few ids OLMo-core reads one byte each, and here "
+                            "they have two: give the data set\n"
+                            "`dtype=NumpyDatasetDType.uint16` too.\n\n");
     if (!rc && o->checked)
         rc = slu_buf_printf(
             out, err, "Each document was checked: it ends with EOS%s.\n",

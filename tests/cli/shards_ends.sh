@@ -82,6 +82,13 @@ for f in megatron ds mds litdata; do
     status "$f finds documents without EOS" 0 shuffle -q --documents --format $f -o $f none.tks
 done
 
+# OLMo-core reads ids of one byte where its tokenizer has 256 or fewer; ours have two.
+printf '\5\0\6\0\0\0\7\0\0\0' >few.npy
+for n in 256 257; do
+    shuffle -q --documents --format olmo --eos-id 0 --token-bytes 2 --vocab-size $n -o few$n few.npy
+    same "$n ids: cards that name the width" $((n == 256)) "$(grep -c 'dtype=NumpyDatasetDType.uint16' few$n/README.md || true)"
+done
+
 # Stages refuse the same, and a run that was stopped goes on only with the same answer.
 stage() { shuffle -q --documents --format olmo --work w "$@"; }
 rm -rf w && mkdir w

@@ -67,6 +67,8 @@ def _calls(message: Message) -> Iterator[dict[str, Any]]:
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, dict):
             yield call["function"] if isinstance(call.get("function"), dict) else call
+    if isinstance(message.get("function_call"), dict):  # the older form of OpenAI's
+        yield message["function_call"]
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -318,6 +320,9 @@ class Content:
         reasoning = next((m[k] for k in _REASONING if isinstance(m.get(k), str)), "").strip()
         if reasoning and _find(text, reasoning, begin, end) < 0:
             notes[REASONING] += 1
+        refusal = m.get("refusal")
+        if isinstance(refusal, str) and _find(text, refusal.strip(), begin, end) < 0:
+            raise self._lost(i, n, m, "its refusal")
         for call in _calls(m):
             arguments = call.get("arguments")
             if isinstance(arguments, str):
@@ -327,7 +332,7 @@ class Content:
                     arguments = arguments.strip()
             for word in (call.get("name"), *_strings(arguments)):
                 if isinstance(word, str) and word.strip() and _find(text, word.strip(), begin, end) < 0:
-                    raise self._lost(i, n, m, "a tool call")
+                    raise self._lost(i, n, m, "a tool call" if m.get("tool_calls") else "its function_call (now: tool_calls)")
 
     def _check_marked(
         self, unsure: list[int], messages: list[Message], variables: Mapping[str, Any], text: str, notes: Counter[str]

@@ -187,7 +187,7 @@ def compiled(job: Job) -> dict[str, Template]:
 # ---- records
 
 
-def chat(record: dict[str, Any], name: str | None) -> tuple[list[Message], int]:
+def chat(record: dict[str, Any], name: str | None, notes: Counter[str]) -> tuple[list[Message], int]:
     """A record's messages, and the first of them that may be trained on."""
     name = name or next((n for n in ("messages", "conversations") if n in record), None)
     first = 0
@@ -201,9 +201,11 @@ def chat(record: dict[str, Any], name: str | None) -> tuple[list[Message], int]:
             raise Refused("not-a-dialogue", "prompt and completion must be strings, or lists of messages")
         messages, first = asked + answer, len(asked)
     elif "instruction" in record and "output" in record:
-        asked = "\n".join(str(record[k]) for k in ("instruction", "input") if record.get(k))
-        history = [text for pair in record.get("history") or [] for text in pair]
-        texts = [*history, asked, record["output"]]
+        asked = [record[k] for k in ("instruction", "input") if record.get(k)]
+        texts = [*(text for pair in record.get("history") or [] for text in pair), *asked, record["output"]]
+        if not all(isinstance(text, str) for text in texts):
+            raise Refused("not-a-dialogue", "instruction, input, output and history must have strings")
+        texts[-1 - len(asked) : -1] = ["\n".join(asked)]
         messages = [{"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(texts)]
     else:
         raise Refused("not-a-dialogue", "has no messages, conversations, prompt and completion, instruction and output")
@@ -211,13 +213,20 @@ def chat(record: dict[str, Any], name: str | None) -> tuple[list[Message], int]:
         raise Refused("not-a-dialogue", f"{name or 'the dialogue'} must be a list of messages, and not empty")
     if "from" in messages[0]:
         for m in messages:
-            if m.get("from") not in ROLES or "value" not in m:
+            if m.get("from") not in ROLES or m.get("value") is None:
                 raise Refused("not-a-dialogue", f'"from" must be one of {", ".join(ROLES)}, with a "value"')
         messages = [{"role": ROLES[m["from"]], "content": m["value"], **{k: m.get(k) for k in SWITCHES}}
                     for m in messages]  # fmt: skip
-    if name != "messages" and isinstance(record.get("system"), str) and record["system"]:
-        messages, first = [{"role": "system", "content": record["system"]}, *messages], first and first + 1
-    return messages, first
+    system = record.get("system")
+    own = next((m.get("content") for m in messages if m.get("role") == "system"), None)
+    if not isinstance(system, str) or not system or own == system:
+        return messages, first
+    if own is not None:
+        raise Refused("not-a-dialogue", 'the field "system" and the message of this role differ; leave one of them out')
+    if name == "messages":
+        notes['the field "system" beside "messages" is not read; make it the first message'] += 1
+        return messages, first
+    return [{"role": "system", "content": system}, *messages], first and first + 1
 
 
 def variables(record: dict[str, Any]) -> dict[str, Any]:
@@ -317,8 +326,9 @@ class Worker:
             raise Refused("invalid-json", f"not valid JSON: {e}") from e
         if not isinstance(record, dict):
             raise Refused("not-an-object", "not a JSON object")
+        notes: Counter[str] = Counter()
         try:
-            messages, first = chat(record, self.job.field)
+            messages, first = chat(record, self.job.field, notes)
             given = variables(record)
             if self.job.roles:
                 messages = [{**m, "role": self.job.roles.get(str(m.get("role")), m.get("role"))} for m in messages]
@@ -332,7 +342,6 @@ class Worker:
         if name not in self.contents:
             self.contents[name] = Content(template, self.job.content)
         content = self.contents[name]
-        notes: Counter[str] = Counter()
         template.allow(len(line))
         more_time(SECONDS_A_MESSAGE * len(messages))
         as_given, messages = messages, content.given(messages, notes)

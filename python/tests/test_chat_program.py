@@ -235,6 +235,15 @@ def test_given() -> None:
     assert row["text"] == "<user>ab</><assistant>c</>" and len(row["hash"]) == 32 and "is joined" in err, (row, err)
     _, err = chat("-t", t, "--content=parts", stdin=lines({"messages": [user(two), assistant("c")]}), status=1)
     assert "written as data" in err, err
+    older = {"function_call": {"name": "weather", "arguments": '{"city": "Delft"}'}}
+    for more, what in (older, "its function_call"), ({"refusal": "That is not for me."}, "its refusal"):
+        _, err = chat("-t", t, stdin=lines({"messages": [user("a"), assistant(None, **more)]}), status=1)
+        assert f"message 2 of 2 (assistant): {what}" in err, err
+    same = [{"from": "system", "value": "s"}, {"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]
+    out, _ = chat("-t", t, stdin=lines({"system": "s", "conversations": same}))
+    assert json.loads(out)["text"] == "<system>s</><user>a</><assistant>b</>", out
+    _, err = chat("-t", t, stdin=lines({"system": "s", "messages": [user("a"), assistant("b")]}))
+    assert 'once: the field "system" beside "messages" is not read' in err, err
     loses = TEMPLATE.replace("{{ m.content }}", "{{ m.content if m.role != 'developer' }}")
     lost = lines({"messages": [{"role": "developer", "content": "d"}, user("a"), assistant("b")]})
     _, err = chat("-t", template(loses, "loses.jinja"), stdin=lost, status=1)
@@ -270,7 +279,10 @@ def test_errors() -> None:
     shapes: list[Any] = [
         {"text": "a"}, {"conversations": [{"from": "x", "value": "y"}]},
         {"conversations": [{"from": ["x"], "value": 1}]},
-        {"conversations": [{"from": "gpt"}]}, {"messages": "a"}, {"messages": [user("a"), 1]}, {"messages": None},
+        {"conversations": [{"from": "gpt"}]}, {"messages": "a"},
+        {"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": None}]},
+        {"instruction": "a", "output": None}, {"instruction": ["a"], "output": "b"},
+        {"system": "s", "conversations": [{"from": "system", "value": "t"}, {"from": "gpt", "value": "b"}]}, {"messages": [user("a"), 1]}, {"messages": None},
         {"prompt": 1, "completion": "a"}, {"instruction": "a", "output": "b", "history": [1]}, {**good, "tools": "["},
         {**good, "tools": [1]}, {**good, "tools": 1}, {**good, "chat_template_kwargs": {"messages": 1}},
         {**good, "chat_template_kwargs": 5}, {**good, "documents": "x"}, {"text": "ü" * 40000}, {"text": "ü" * 4000},

@@ -221,11 +221,11 @@ def chat(record: dict[str, Any], name: str | None, notes: Counter[str]) -> tuple
     own = next((m.get("content") for m in messages if m.get("role") == "system"), None)
     if not isinstance(system, str) or not system or own == system:
         return messages, first
-    if own is not None:
-        raise Refused("not-a-dialogue", 'the field "system" and the message of this role differ; leave one of them out')
     if name == "messages":
         notes['the field "system" beside "messages" is not read; make it the first message'] += 1
         return messages, first
+    if own is not None:
+        raise Refused("not-a-dialogue", 'the field "system" and the message of this role differ; leave one of them out')
     return [{"role": "system", "content": system}, *messages], first and first + 1
 
 

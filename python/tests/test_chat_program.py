@@ -242,8 +242,9 @@ def test_given() -> None:
     same = [{"from": "system", "value": "s"}, {"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]
     out, _ = chat("-t", t, stdin=lines({"system": "s", "conversations": same}))
     assert json.loads(out)["text"] == "<system>s</><user>a</><assistant>b</>", out
-    _, err = chat("-t", t, stdin=lines({"system": "s", "messages": [user("a"), assistant("b")]}))
-    assert 'once: the field "system" beside "messages" is not read' in err, err
+    for before in [], [{"role": "system", "content": "t"}]:
+        _, err = chat("-t", t, stdin=lines({"system": "s", "messages": [*before, user("a"), assistant("b")]}))
+        assert 'once: the field "system" beside "messages" is not read' in err, err
     loses = TEMPLATE.replace("{{ m.content }}", "{{ m.content if m.role != 'developer' }}")
     lost = lines({"messages": [{"role": "developer", "content": "d"}, user("a"), assistant("b")]})
     _, err = chat("-t", template(loses, "loses.jinja"), stdin=lost, status=1)

@@ -48,14 +48,14 @@ static int has_token(struct slu_encoder *e, const char *s, size_t n, bool *has,
     return rc;
 }
 
-static int fail_token(const char *s, size_t n, struct slu_err *err)
+static int fail_token(const char *s, size_t n, const char * or, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_FORMAT,
                     "field \"" SLU_NEEDS_FIELD
                     "\": the text is made for a tokenizer with the token \"%.*s\", "
                     "which the tokenizer of -t lacks; give both sluice-chat and "
-                    "tokenize the same tokenizer",
-                    (int)(n < 80 ? n : 80), s);
+                    "tokenize the same tokenizer%s",
+                    (int)(n < 80 ? n : 80), s, or);
 }
 
 /* Checks that the tokenizer has the tokens of s. Those of the template that it lacks go
@@ -75,7 +75,7 @@ static int check_tokens(struct slu_encoder *e, const char *s, size_t n,
         rc = has_token(e, s + from, len, &has, err);
         if (rc || has)
             continue;
-        rc = i < TOKEN ? fail_token(s + from, len, err)
+        rc = i < TOKEN ? fail_token(s + from, len, "", err)
                        : slu_buf_append(lacks, s + from, len, err);
         if (!rc)
             rc = slu_buf_append(lacks, "", 1, err);
@@ -91,7 +91,11 @@ static int check_text(const struct slu_buf *lacks, const struct slu_record *rec,
         const char *token = (const char *)lacks->data + at;
         n = strlen(token);
         if (memmem(rec->text, rec->text_len, token, n))
-            return fail_token(token, n, err);
+            return fail_token(
+                token, n,
+                ", or --special parse --no-eos --spans-field " SLU_NEEDS_SPANS
+                " if its text is meant",
+                err);
     }
     return SLU_OK;
 }
@@ -118,14 +122,14 @@ static int check(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                         ", and tokenize apart what is not of sluice-chat",
                         (int)(v->len < 80 ? v->len : 80), v->string);
     if (w->needs.len == v->len && !memcmp(w->needs.data, v->string, v->len))
-        return check_text(&w->lacks, rec, err);
+        return needs->all ? check_text(&w->lacks, rec, err) : SLU_OK;
     slu_buf_clear(&w->needs);
     slu_buf_clear(&w->lacks);
     int rc = check_tokens(g->encoders.encoder[w - g->worker], v->string, v->len,
                           &w->lacks, err);
     if (!rc)
         rc = slu_buf_append(&w->needs, v->string, v->len, err);
-    return rc ? rc : check_text(&w->lacks, rec, err);
+    return rc || !needs->all ? rc : check_text(&w->lacks, rec, err);
 }
 
 /* A value that can be a C string; else nothing. */

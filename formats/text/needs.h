@@ -9,7 +9,7 @@
  * or EOS is to be added; the field `spans` has what is trained on. HASH: 8 hex digits of
  * the chat template's hash. BOS, EOS, TOKEN: texts of special tokens, "-" for none,
  * which the tokenizer must have; TOKENs, which the template has itself, only where the
- * text has them. Fields of that name with another value are others'.
+ * text has them, and unless the options are given, too. Fields of that name with another value are others'.
  *
  * Two more fields say where such a record is from: `by`, "sluice-chat VERSION OPTIONS",
  * and `from`, "FILE:LINE". A stream's provenance begins with these steps and files.

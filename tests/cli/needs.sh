@@ -29,6 +29,7 @@ own='{"needs": "chat1 0123abcd - - <|endoftext|> <|eot_id|>", "text": "xy", "spa
 } >own.jsonl
 status "a token of the template itself" 1 run own.jsonl -o x.tks
 check "is named where a text has it" grep -qF 'own.jsonl:3: field "needs": the text is made for a tokenizer with the token "<|eot_id|>"' err
+check "unless the options say that its text is meant" run --special parse --no-eos --spans-field spans own.jsonl -o x.tks
 cat plain.jsonl chat.jsonl >mixed.jsonl
 status "texts of others, then dialogues" 1 run mixed.jsonl -o x.tks
 check "are told apart" grep -q 'mixed.jsonl:2: field "needs" of sluice-chat is' err

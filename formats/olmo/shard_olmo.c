@@ -320,6 +320,17 @@ static const char *olmo_note(const void *state)
 
 /* ---- the card ---- */
 
+/* What OLMo-core must be told of the ids' width. */
+static int put_width(const struct olmo *o, struct slu_buf *out, struct slu_err *err)
+{
+    return o->set.vocab_size > UINT8_MAX + 1
+               ? SLU_OK
+               : slu_buf_printf(out, err,
+                                "Of so few ids OLMo-core reads one byte each, and here "
+                                "they have two: give the data set\n"
+                                "`dtype=NumpyDatasetDType.uint16` too.\n\n");
+}
+
 /* The configuration with which OLMo-core reads whole documents as they are, and how
  * each of its data sets takes the rows instead. */
 static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err)
@@ -328,7 +339,7 @@ static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err
     int rc = SLU_OK;
 
     if (!o->documents)
-        return SLU_OK;
+        return put_width(o, out, err);
     if (o->set.eos != SLU_NO_TOKEN)
         rc = slu_buf_printf(
             out, err,
@@ -346,11 +357,8 @@ static int olmo_card(const void *state, struct slu_buf *out, struct slu_err *err
         rc = o->bos == SLU_NO_TOKEN ? slu_buf_printf(out, err, "None)\n```\n\n")
                                     : slu_buf_printf(out, err, "%llu)\n```\n\n",
                                                      (unsigned long long)o->bos);
-    if (!rc && o->set.eos != SLU_NO_TOKEN && o->set.vocab_size <= UINT8_MAX + 1)
-        rc = slu_buf_printf(out, err,
-                            "Of so few ids OLMo-core reads one byte each, and here "
-                            "they have two: give the data set\n"
-                            "`dtype=NumpyDatasetDType.uint16` too.\n\n");
+    if (!rc && o->set.eos != SLU_NO_TOKEN)
+        rc = put_width(o, out, err);
     if (!rc && o->checked)
         rc = slu_buf_printf(
             out, err, "Each document was checked: it ends with EOS%s.\n",

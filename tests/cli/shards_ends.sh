@@ -87,6 +87,8 @@ printf '\5\0\6\0\0\0\7\0\0\0' >few.npy
 for n in 256 257; do
     shuffle -q --documents --format olmo --eos-id 0 --token-bytes 2 --vocab-size $n -o few$n few.npy
     same "$n ids: cards that name the width" $((n == 256)) "$(grep -c 'dtype=NumpyDatasetDType.uint16' few$n/README.md || true)"
+    decompose -q --eos-id 0 --token-bytes 2 --vocab-size $n --buckets 1,2 few.npy | shuffle -q --format olmo -o cut$n
+    same "  cut to lengths, too" $((n == 256)) "$(grep -c 'dtype=NumpyDatasetDType.uint16' cut$n/README.md || true)"
 done
 
 # Stages refuse the same, and a run that was stopped goes on only with the same answer.

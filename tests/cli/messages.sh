@@ -126,6 +126,16 @@ all_bad numbers.jsonl not-a-string "--field text: none of 2 documents has a text
     "tokenize: --field text: none of 2 documents has a text there"
 all_bad lines.jsonl invalid-json "no record can be taken (invalid-json 2); a run without --on-error skip and --rejects says" \
     "tokenize: none of 2 records could be taken; --rejects keeps them with the reasons"
+printf '%s\n' '{"a": 1}' 'no JSON' >mixed.jsonl
+for bad in lines.jsonl numbers.jsonl mixed.jsonl; do
+    status "$bad, all bad: --rejects" 1 tokenize -t bytes --rejects r.jsonl "$bad" -o none.tks
+    same "  has them" "2 $(sha "$bad")" "$(wc -l <r.jsonl) $("$PYTHON" -c 'import base64,json
+for line in open("r.jsonl"): print(base64.b64decode(json.loads(line)["raw"]).decode().rstrip("\n"))' | sha256sum | cut -d " " -f 1)"
+    check "  and there is no output" test ! -e none.tks
+    rm r.jsonl
+done
+refused "  which the message names" 1 "no record can be taken (invalid-json 2); see r.jsonl" \
+    tokenize -t bytes --rejects r.jsonl lines.jsonl -o none.tks
 inspect -q mds/D_2 >mds.txt
 check "ids of two bytes: a vocabulary" grep -q '^  vocabulary  65536 ids, 2 bytes each$' mds.txt
 "$PYTHON" -c 'import array; array.array("I", [5, 6, 0]).tofile(open("wide.npy", "wb"))'

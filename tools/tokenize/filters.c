@@ -169,16 +169,19 @@ static int list_rejects(const struct slu_ingest_stat *s, bool unread, struct slu
 int tokenize_check_taken(const struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                          struct slu_err *err)
 {
+    const struct tokenize_opts *o = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
     int rc = SLU_OK;
     /* An empty file has no record, and no record is no fault. */
     const bool bad = s->rejected > s->rejected_by[SLU_REJECT_EMPTY_SOURCE];
     if (bad && !s->accepted && !ctx->common.part.n &&
         list_rejects(s, false, &b) == SLU_OK)
-        rc = slu_fail(err, SLU_E_FORMAT,
-                      "no record can be taken (%s); a run without --on-error skip and "
-                      "--rejects says what is wrong with the first one",
-                      (const char *)b.data);
+        rc = slu_fail(err, SLU_E_FORMAT, "no record can be taken (%s); %s%s",
+                      (const char *)b.data,
+                      o->rejects ? "see "
+                                 : "a run without --on-error skip and --rejects says "
+                                   "what is wrong with the first one",
+                      o->rejects ? o->rejects : "");
     else if (s->unread && !s->accepted && !bad && !ctx->common.part.n &&
              list_rejects(s, true, &b) == SLU_OK)
         rc = slu_fail(err, SLU_E_FORMAT, "no record of WARC has a plain text (%s)%s",

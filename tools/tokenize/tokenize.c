@@ -525,6 +525,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     cli_pass(ctx, NULL, sources_byte(&o->sources), 0);
     if (!rc)
         rc = ingest(ctx, tokenizer, names, &seg, memory_byte, &out, &stat, err);
+    const bool is_read = !rc;
     if (!rc)
         rc = tokenize_check_members(ctx, err);
     if (!rc)
@@ -535,6 +536,12 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = tokenize_check_taken(ctx, &stat, err);
     if (!rc)
         rc = close_outputs(ctx, &out, err);
+    if (rc && is_read && !stat.accepted && out.rejects) {
+        struct slu_out *rejects = out.rejects; /* they say why there is no stream */
+        out.rejects = NULL;
+        if (slu_out_close(rejects, NULL))
+            cli_warn(ctx, "%s: cannot be written", o->rejects);
+    }
     if (!rc) {
         tokenize_warn_ordinary(ctx, slu_tokenizer_vocab(tokenizer), &stat);
         report(ctx, &stat);

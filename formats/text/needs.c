@@ -244,7 +244,11 @@ int slu_ingest_check_needs(const struct slu_ingest_run *g, struct slu_ingest_job
     const char *path = slu_source_at(g->cfg->sources, ref->source)->path;
     if (!strcmp(path, "-"))
         path = "standard input";
-    return ref->line ? slu_err_at(err, "%s:%llu", path, (unsigned long long)ref->line)
-                     : slu_err_at(err, "%s: document %llu", path,
+    const char *member =
+        ref->member ? (const char *)j->block.members.data + ref->member - 1 : "";
+    const char *colon = *member ? ": " : "";
+    return ref->line ? slu_err_at(err, "%s%s%s:%llu", path, colon, member,
+                                  (unsigned long long)ref->line)
+                     : slu_err_at(err, "%s%s%s: document %llu", path, colon, member,
                                   (unsigned long long)ref->document);
 }

@@ -31,6 +31,10 @@ status "a token of the template itself" 1 run own.jsonl -o x.tks
 check "is named where a text has it" grep -qF 'own.jsonl:3: field "needs": the text is made for a tokenizer with the token "<|eot_id|>"' err
 check "unless the options say that its text is meant" run --special parse --no-eos --spans-field spans own.jsonl -o x.tks
 cat plain.jsonl chat.jsonl >mixed.jsonl
+echo text >0.txt
+tar cf mixed.tar 0.txt chat.jsonl
+status "a text, then dialogues, in an archive" 1 run mixed.tar -o x.tks
+check "the member is named" grep -q 'mixed.tar: chat.jsonl:1: field "needs" of sluice-chat is' err
 status "texts of others, then dialogues" 1 run mixed.jsonl -o x.tks
 check "are told apart" grep -q 'mixed.jsonl:2: field "needs" of sluice-chat is' err
 printf '{"text": "ab", "spans": [[0, 1]]}\n' | cat chat.jsonl - >mixed.jsonl

@@ -184,9 +184,7 @@ static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err
 {
     const struct slu_exact *x = ctx;
 
-    const char *on = slu_on_param(x->cfg.trained);
-
-    return slu_buf_append(t, on, strlen(on), err);
+    return slu_buf_printf(t, err, "%s", slu_on_param(x->cfg.trained));
 }
 
 static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)

@@ -215,16 +215,17 @@ def chat(record: dict[str, Any], name: str | None, notes: Counter[str]) -> tuple
         for m in messages:
             if m.get("from") not in ROLES or m.get("value") is None:
                 raise Refused("not-a-dialogue", f'"from" must be one of {", ".join(ROLES)}, with a "value"')
-        messages = [{"role": ROLES[m["from"]], "content": m["value"], **{k: m.get(k) for k in SWITCHES}}
-                    for m in messages]  # fmt: skip
+        own = ("from", "value", "role", "content")
+        messages = [{"role": ROLES[m["from"]], "content": m["value"],
+                     **{k: v for k, v in m.items() if k not in own}} for m in messages]  # fmt: skip
     system = record.get("system")
-    own = next((m.get("content") for m in messages if m.get("role") == "system"), None)
-    if not isinstance(system, str) or not system or own == system:
+    said = next((m.get("content") for m in messages if m.get("role") == "system"), None)
+    if not isinstance(system, str) or not system or said == system:
         return messages, first
     if name == "messages":
         notes['the field "system" beside "messages" is not read; make it the first message'] += 1
         return messages, first
-    if own is not None:
+    if said is not None:
         raise Refused("not-a-dialogue", 'the field "system" and the message of this role differ; leave one of them out')
     return [{"role": "system", "content": system}, *messages], first and first + 1
 

@@ -245,6 +245,9 @@ def test_given() -> None:
     for before in [], [{"role": "system", "content": "t"}]:
         _, err = chat("-t", t, stdin=lines({"system": "s", "messages": [*before, user("a"), assistant("b")]}))
         assert 'once: the field "system" beside "messages" is not read' in err, err
+    called = {"from": "gpt", "value": "", "tool_calls": [{"function": {"name": "weather", "arguments": {}}}]}
+    out, _ = chat("-t", t, stdin=lines({"conversations": [*same[:2], called]}))
+    assert '"name": "weather"' in json.loads(out)["text"], out
     loses = TEMPLATE.replace("{{ m.content }}", "{{ m.content if m.role != 'developer' }}")
     lost = lines({"messages": [{"role": "developer", "content": "d"}, user("a"), assistant("b")]})
     _, err = chat("-t", template(loses, "loses.jinja"), stdin=lost, status=1)

@@ -327,6 +327,8 @@ class Files(Way):
         if r.status == 0:
             return r, self.j.books(stats)
         left = [f for f in set(os.listdir(self.name)) - before if not os.path.isdir(self.name + "/" + f) or os.listdir(self.name + "/" + f)]
+        # Where no record was accepted, the rejects say why.
+        left = [f for f in left if not (f.endswith(".rejects") and b'"reason"' in open(self.name + "/" + f, "rb").read())]
         if left:
             raise Bad("leftover", "a run that failed left %s: %s" % (left, self.j.log[-1]))
         return r, None

@@ -14,27 +14,62 @@ bool slu_needs_is(const char *s, size_t n)
     return n > strlen(KIND) && !memcmp(s, KIND, strlen(KIND));
 }
 
-size_t slu_needs_peek(const uint8_t *p, size_t n, const char **s)
+/* Finds the next value of a key, given in quotes, in the record's first bytes p[0, n),
+ * from *at on. NULL: none. */
+static const uint8_t *next_value(const uint8_t *p, size_t n, const char *key,
+                                 const uint8_t **at)
 {
-    static const char key[] = "\"" SLU_NEEDS_FIELD "\"";
-    const size_t n_key = sizeof key - 1;
-    const uint8_t *nl = memchr(p, '\n', n), *end = nl ? nl : p + n, *at = p;
+    const size_t n_key = strlen(key);
+    const uint8_t *end = p + n;
 
     /* Within a string a quote has a backslash before it, so a match is a key or a whole
      * value, and only behind a key there is a colon. */
-    for (; (at = memmem(at, (size_t)(end - at), key, n_key)); at += n_key) {
-        const uint8_t *v = at + n_key;
-        while (v < end && (*v == ' ' || *v == ':'))
-            v++;
-        if ((at > p && at[-1] == '\\') || v == end || *v++ != '"')
-            continue;
-        const uint8_t *to = memchr(v, '"', (size_t)(end - v));
-        if (to && slu_needs_is((const char *)v, (size_t)(to - v))) {
-            *s = (const char *)v;
-            return (size_t)(to - v);
+    while ((*at = memmem(*at, (size_t)(end - *at), key, n_key))) {
+        const uint8_t *v = *at + n_key;
+        const bool is_key = *at == p || (*at)[-1] != '\\';
+        bool colon = false;
+        for (; v < end && (*v == ' ' || (*v == ':' && !colon)); v++)
+            colon |= *v == ':';
+        *at += n_key;
+        if (is_key && colon && v < end)
+            return v;
+    }
+    return NULL;
+}
+
+/* The bytes of the first line. */
+static size_t line_of(const uint8_t *p, size_t n)
+{
+    const uint8_t *nl = memchr(p, '\n', n);
+    return nl ? (size_t)(nl - p) : n;
+}
+
+size_t slu_needs_peek(const uint8_t *p, size_t n, const char **s)
+{
+    const uint8_t *at = p, *v;
+
+    n = line_of(p, n);
+    while ((v = next_value(p, n, "\"" SLU_NEEDS_FIELD "\"", &at))) {
+        const uint8_t *to =
+            *v == '"' ? memchr(v + 1, '"', (size_t)(p + n - v - 1)) : NULL;
+        if (to && slu_needs_is((const char *)v + 1, (size_t)(to - v - 1))) {
+            *s = (const char *)v + 1;
+            return (size_t)(to - v - 1);
         }
     }
     return 0;
+}
+
+bool slu_needs_peek_spans(const uint8_t *p, size_t n)
+{
+    const uint8_t *at = p, *v;
+
+    n = line_of(p, n);
+    while ((v = next_value(p, n, "\"" SLU_NEEDS_SPANS "\"", &at)))
+        if (n - (size_t)(v - p) > 2 && v[0] == '[' && v[1] == '[' && v[2] >= '0' &&
+            v[2] <= '9')
+            return true;
+    return false;
 }
 
 /* Whether the encoder makes one id of the token's text. */

@@ -43,5 +43,7 @@ bool slu_needs_is(const char *s, size_t n);
  * records. Returns its length, 0 if it is not found; *s points into p. An escape in it
  * stays one. */
 size_t slu_needs_peek(const uint8_t *p, size_t n, const char **s);
+/* Whether the record has a field `spans` that begins as spans do. */
+bool slu_needs_peek_spans(const uint8_t *p, size_t n);
 
 #endif

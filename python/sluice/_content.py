@@ -20,7 +20,8 @@ from typing import Any
 from ._limits import Exceeded
 from ._template import _REASONING, Message, Refused, Template, Turn, plain
 
-SWITCHES = ("weight", "train", "training")
+SWITCHES = ("weight", "train", "training", "loss")
+MEDIA = ("image", "images", "audio", "audios", "video", "videos")  # fields of records and messages
 SHORT = 16  # characters; longer contents are not found by chance
 _TEXT = ("text", "input_text", "output_text")  # kinds of parts: the second and third are those of OpenAI's Responses
 _THOUGHT = re.compile(r"</(?:\w+:)?think(?:ing)?>|\[/THINK\]|◁/think▷")
@@ -30,7 +31,7 @@ REASONING = "reasoning is left out"
 
 
 def is_trained(message: Message, where: str) -> bool:
-    """What weight, train and training say of a message."""
+    """What weight, train, training and loss say of a message."""
     said: dict[str, bool] = {}
     for name in SWITCHES:
         value = message.get(name)
@@ -332,7 +333,8 @@ class Content:
                     arguments = arguments.strip()
             for word in (call.get("name"), *_strings(arguments)):
                 if isinstance(word, str) and word.strip() and _find(text, word.strip(), begin, end) < 0:
-                    raise self._lost(i, n, m, "a tool call" if m.get("tool_calls") else "its function_call (now: tool_calls)")
+                    what = "a tool call" if m.get("tool_calls") else "its function_call (now: tool_calls)"
+                    raise self._lost(i, n, m, what)
 
     def _check_marked(
         self, unsure: list[int], messages: list[Message], variables: Mapping[str, Any], text: str, notes: Counter[str]

@@ -24,7 +24,7 @@ from jinja2 import TemplateSyntaxError
 
 from . import __version__
 from ._base import SluiceError
-from ._content import REASONING, SWITCHES, Content, is_trained
+from ._content import MEDIA, REASONING, SWITCHES, Content, is_trained
 from ._limits import LINE, OUTPUT, SECONDS_A_MESSAGE, Exceeded, guard, more_time, timed
 from ._template import Message, Refused, Template
 
@@ -218,6 +218,11 @@ def chat(record: dict[str, Any], name: str | None, notes: Counter[str]) -> tuple
         own = ("from", "value", "role", "content")
         messages = [{"role": ROLES[m["from"]], "content": m["value"],
                      **{k: v for k, v in m.items() if k not in own}} for m in messages]  # fmt: skip
+    for fields in (record, *messages):
+        if not fields.keys().isdisjoint(MEDIA):
+            named = next((k for k in MEDIA if fields.get(k)), None)
+            if named:
+                raise Refused("not-text", f"has {named}, and only text can be rendered; leave the field out")
     system = record.get("system")
     said = next((m.get("content") for m in messages if m.get("role") == "system"), None)
     if not isinstance(system, str) or not system or said == system:

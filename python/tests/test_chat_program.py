@@ -216,8 +216,9 @@ def test_given() -> None:
     """Switches of training, dialogues that begin with the assistant, arguments, lists, lost contents, and rejects."""
     t = template()
     dialogue = [user("a"), assistant("b", weight=False), user("c"), assistant("d", train=True)]
+    dialogue += [user("e"), assistant("f", loss=False)]
     assert trained(chat("-t", t, stdin=lines({"messages": dialogue}))[0]) == [["d</>"]]
-    for wrong in ({"weight": 0.25}, {"weight": "0"}, {"train": 1}, {"weight": 1, "training": False}):
+    for wrong in ({"weight": 0.25}, {"weight": "0"}, {"train": 1}, {"weight": 1, "training": False}, {"loss": 0}):
         _, err = chat("-t", t, stdin=lines({"messages": [user("a"), assistant("b", **wrong)]}), status=1)
         assert "message 2 of 2" in err and list(wrong)[-1] in err, err
     part = {"type": "text", "text": "b", "weight": 0}
@@ -226,6 +227,10 @@ def test_given() -> None:
     image = lines({"messages": [user([{"type": "image"}]), assistant("b")]})
     _, err = chat("-t", t, "--rejects", path("all"), stdin=image, status=1)
     assert "no dialogue was written" in err and json.loads(Path(path("all")).read_bytes())["reason"] == "not-text", err
+    for record in {"messages": [user("<image>a"), assistant("b")], "images": ["x.png"]}, {
+        "messages": [user("a"), assistant("b", audio={"id": 1})], "images": [], "image": None}:  # fmt: skip
+        _, err = chat("-t", t, stdin=lines(record), status=1)
+        assert f"has {'images' if record['images'] else 'audio'}, and only text" in err, err
     first = template("{% if messages[0].role == 'system' %}!{% endif %}" + TEMPLATE, "first.jinja")
     welcome = lines({"messages": [assistant("Welcome!"), user("q"), assistant("b")]})
     assert trained(chat("-t", first, stdin=welcome)[0]) == [["Welcome!</>", "b</>"]]
@@ -286,7 +291,8 @@ def test_errors() -> None:
         {"conversations": [{"from": "gpt"}]}, {"messages": "a"},
         {"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": None}]},
         {"instruction": "a", "output": None}, {"instruction": ["a"], "output": "b"},
-        {"system": "s", "conversations": [{"from": "system", "value": "t"}, {"from": "gpt", "value": "b"}]}, {"messages": [user("a"), 1]}, {"messages": None},
+        {"system": "s", "conversations": [{"from": "system", "value": "t"}, {"from": "gpt", "value": "b"}]},
+        {"messages": [user("a"), 1]}, {"messages": None},
         {"prompt": 1, "completion": "a"}, {"instruction": "a", "output": "b", "history": [1]}, {**good, "tools": "["},
         {**good, "tools": [1]}, {**good, "tools": 1}, {**good, "chat_template_kwargs": {"messages": 1}},
         {**good, "chat_template_kwargs": 5}, {**good, "documents": "x"}, {"text": "ü" * 40000}, {"text": "ü" * 4000},

@@ -45,6 +45,16 @@ same "a field of that name with another value" '[[97, 257], null]' \
     "$(printf '{"needs": "work", "text": "a"}\n{"needs": 7, "text": ""}\n' | run | ids)"
 same "or in the text" '[[99, 257], null]' "$(printf '{"x": "\\"needs\\": \\"chat1 0 - -\\"", "text": "c"}\n' | run | ids)"
 
+# what would be trained on whole
+printf '{"text": "abc", "spans": [[1, 2]]}\n' >spans.jsonl
+tokenize -t bytes spans.jsonl -o x.tks 2>err
+same "spans of others are named" 1 "$(grep -c 'has a field "spans", and all of its text is trained on; give --spans-field spans' err)"
+tokenize -t bytes --spans-field spans spans.jsonl -o x.tks 2>err
+printf '{"text": "\\"spans\\": [[1, 2]]", "spans": [], "x": "spans"}\n' | tokenize -t bytes -o x.tks 2>>err
+check "and not where they are taken, or are none" shell '! grep -q "has a field" err'
+printf '%s\n' "${chat/\"spans\"/\"other\": \"b\", \"spans\"}" | tokenize -t t.json --field other -o x.tks 2>err
+check "another field of dialogues is named" grep -q -e '--field other reads another field than its text, without masks' err
+
 # a warning, once, about special tokens in the texts of others
 cat plain.jsonl plain.jsonl >two.jsonl
 tokenize -t t.json two.jsonl -o x.tks 2>err

@@ -30,10 +30,10 @@ static const char *against(const struct cli_ctx *ctx, const char **value,
     return spans && strcmp(spans, SLU_NEEDS_SPANS) != 0 ? "--spans-field " : NULL;
 }
 
-/* Sets *s to the field of the first record, if it can be seen in the file's first bytes.
- * Errors are left to the reader. */
+/* Sets *s to the field of the first record, and *spans if it has such a field, if they
+ * can be seen in the file's first bytes. Errors are left to the reader. */
 static int peek(struct slu_source *src, uint64_t window_byte, char s[SLU_BYTES_PEEK],
-                struct slu_err *err)
+                bool *spans, struct slu_err *err)
 {
     const bool once = !src->regular || !strcmp(src->path, "-");
     const uint8_t *head;
@@ -44,9 +44,10 @@ static int peek(struct slu_source *src, uint64_t window_byte, char s[SLU_BYTES_P
     *s = 0;
     if (rc)
         return once ? rc : SLU_OK;
-    if (!slu_bytes_peek(b, &head, &n, NULL) &&
-        (n = slu_needs_peek(head, n, &found)) != 0) {
-        memcpy(s, found, n);
+    if (!slu_bytes_peek(b, &head, &n, NULL)) {
+        *spans = slu_needs_peek_spans(head, n);
+        n = slu_needs_peek(head, n, &found);
+        memcpy(s, n ? found : "", n);
         s[n] = 0;
     }
     if (once)
@@ -67,12 +68,26 @@ int tokenize_follow_needs(struct cli_ctx *ctx, uint64_t memory_byte,
     const char *value, *why, *other = against(ctx, &value, &why);
     needs->met =
         !other && o->special == SPECIAL_PARSE && o->no_eos && o->field[SLU_FIELD_SPANS];
-    if (!needs->read || (format && !format->json) || !o->sources.n || needs->met)
+    if ((format && !format->json) || !o->sources.n || needs->met)
         return SLU_OK;
+    bool spans = false;
     struct slu_source *src = &o->sources.item[0];
-    int rc = peek(src, memory_byte / 4, s, err);
-    if (rc || !*s)
+    int rc = peek(src, memory_byte / 4, s, &spans, err);
+    if (rc)
         return rc;
+    if (!*s && spans && !o->field[SLU_FIELD_SPANS])
+        cli_warn(
+            ctx,
+            "the first record has a field \"" SLU_NEEDS_SPANS
+            "\", and all of its text is trained on; give --spans-field " SLU_NEEDS_SPANS
+            " if it has what is to be trained on");
+    if (*s && !needs->read)
+        cli_warn(ctx,
+                 "the first record is of sluice-chat, and --field %s reads another "
+                 "field than its text, without masks",
+                 o->field[SLU_FIELD_TEXT]);
+    if (!*s || !needs->read)
+        return SLU_OK;
     if (other)
         return slu_fail(err, SLU_E_USAGE,
                         "%s%s: is against the field \"" SLU_NEEDS_FIELD

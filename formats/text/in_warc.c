@@ -92,6 +92,28 @@ static int ends_early(const struct slu_input_source *src, uint64_t at,
     return fail_at(src, at, err);
 }
 
+/* Checks that two line breaks follow, or the end of the file: else Content-Length is
+ * not the record's. */
+static int check_end(struct slu_input_source *src, struct warc *w, uint64_t at,
+                     struct slu_err *err)
+{
+    int rc = w->end - w->pos < 4 ? fill(src, w, err) : SLU_OK;
+    size_t i = w->pos;
+    for (int k = 0; k < 2 && !rc; k++) {
+        i += i < w->end && w->head[i] == '\r';
+        if (i == w->end)
+            return SLU_OK;
+        if (w->head[i++] != '\n') {
+            slu_fail(
+                err, SLU_E_FORMAT,
+                "no two line breaks are where its Content-Length ends; get the file "
+                "again");
+            rc = fail_at(src, at, err);
+        }
+    }
+    return rc;
+}
+
 /* Goes to the next record, whose header is in w->fields. SLU_EOF: there is none. */
 static int next_record(struct slu_input_source *src, struct warc *w, struct slu_warc *r,
                        struct slu_err *err)
@@ -257,9 +279,12 @@ static int take_content(struct slu_input_source *src, struct warc *w,
     }
     if (!rc && (why || http))
         rc = take(src, w, NULL, why ? n : http, &got, err);
+    if (!rc && why && got < n)
+        return ends_early(src, at, err);
     if (!rc && why)
-        return got < n ? ends_early(src, at, err)
-                       : add_left_out(src, document, why, b, err);
+        rc = check_end(src, w, at, err);
+    if (!rc && why)
+        return add_left_out(src, document, why, b, err);
     n -= http;
     const size_t begin = b->raw.len;
     for (uint64_t left = n; !rc && left;) {
@@ -273,6 +298,8 @@ static int take_content(struct slu_input_source *src, struct warc *w,
         if (!rc && got < step)
             return ends_early(src, at, err);
     }
+    if (!rc)
+        rc = check_end(src, w, at, err);
     if (rc)
         return rc;
     if (r->type == SLU_WARC_RESPONSE && n &&

@@ -266,10 +266,18 @@ def wanted(messages: list[Message], first: int, train: str) -> list[int] | None:
 
 
 def prompt_hash(messages: list[Message], given: Mapping[str, Any]) -> str:
-    """A hash of all that is before the last answer: messages without the switches of training, tools, documents."""
+    """A hash of all that is before the last answer: messages without the switches of training, tools, documents.
+    A list of text parts has that of the string."""
     own = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
     before = messages[: own[-1]] if own else messages
     plain = [{k: v for k, v in m.items() if v is not None and k not in SWITCHES} for m in before]
+    for m in plain:
+        parts = m.get("content")
+        texts: list[Any] = []
+        if isinstance(parts, list):
+            texts = [p.get("text") if isinstance(p, dict) else p for p in parts]
+        if texts and all(isinstance(text, str) for text in texts):
+            m["content"] = "".join(texts)
     text = json.dumps([plain, given], ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

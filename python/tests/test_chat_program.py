@@ -238,6 +238,8 @@ def test_given() -> None:
     out, err = chat("-t", t, "--prompt-hash=hash", stdin=lines({"messages": [user(two), assistant("c")]}))
     row = json.loads(out)
     assert row["text"] == "<user>ab</><assistant>c</>" and len(row["hash"]) == 32 and "is joined" in err, (row, err)
+    out, _ = chat("-t", t, "--prompt-hash=hash", stdin=lines({"messages": [user("ab"), assistant("d")]}))
+    assert json.loads(out)["hash"] == row["hash"]
     _, err = chat("-t", t, "--content=parts", stdin=lines({"messages": [user(two), assistant("c")]}), status=1)
     assert "written as data" in err, err
     older = {"function_call": {"name": "weather", "arguments": '{"city": "Delft"}'}}

@@ -117,3 +117,13 @@ for k in length long none words twice version head cut utf8; do
         "$([ $k = length ] && sed -n 's/.*record at byte \([0-9]*\):.*/\1/p' "$TMP/err" || echo "$at")" "$TMP/err"
     same "  and the run can go on" good "$(texts --on-error skip $k.warc | sed -n 1p)"
 done
+
+# lengths that are not those of the records
+for by in 3 2 -3; do
+    "$PYTHON" -c 'import re, sys
+print(re.sub(rb"Content-Length: (\d+)", lambda m: b"Content-Length: %d" % (int(m[1]) + int(sys.argv[1])), open("x.warc.wet", "rb").read(), count=1).decode("utf-8", "surrogateescape"), end="")' "$by" >long.wet
+    status "a length that is $by off" 1 tokenize -q -t bytes -o o.tks long.wet
+    check "  is named" grep -q 'long.wet: record at byte 0: no two line breaks are where its Content-Length ends' err
+done
+head -c -4 x.warc.wet >bare.wet
+same "no line breaks at the end of the file" "$wet" "$(texts bare.wet)"

@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # inputs_kept.sh - no output replaces a file that the run reads: every output option of every program, as --help lists
 # them, is tried with every kind of input.
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle schedule inspect || return 0
 "$PYTHON" "$top/tests/cli/inputs_kept.py" || not_ok "the driver ends well"

@@ -59,10 +59,21 @@ static int put_steps(const struct slu_step_list *s, const struct slu_account *to
     if (!rc && s->n > ROWS)
         rc = slu_buf_printf(out, err, "\nThe first %d of %zu; `report.json` has all.\n",
                             ROWS, s->n);
-    return rc ? rc
-              : slu_buf_printf(out, err,
-                               "\nAdded are tokens of EOS and BOS, padding, and "
-                               "repeats of a mix.\n");
+    if (!rc)
+        rc = slu_buf_printf(out, err,
+                            "\nAdded are tokens of EOS and BOS, padding, and "
+                            "repeats of a mix.\n");
+    const struct slu_replaced *r = &total->replaced;
+    char n[3][32];
+    return rc || !r->records
+               ? rc
+               : slu_buf_printf(out, err,
+                                "\nIn %s of the texts read U+FFFD stands for what is "
+                                "no text: invalid UTF-8 %s times, lone surrogates %s "
+                                "times.\n",
+                                slu_card_grouped(r->records, n[0]),
+                                slu_card_grouped(r->utf8, n[1]),
+                                slu_card_grouped(r->surrogates, n[2]));
 }
 
 /* The rows of what one step left out, or all of them, whose number is 0. */

@@ -51,12 +51,25 @@ static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
     a->loss_tokens -= b.loss_tokens;
 }
 
+/* Texts in which U+FFFD took the place of what is no text, and how often. */
+struct slu_replaced {
+    uint64_t records, utf8, surrogates;
+};
+
+static inline void slu_replaced_add(struct slu_replaced *a, struct slu_replaced b)
+{
+    a->records += b.records;
+    a->utf8 += b.utf8;
+    a->surrogates += b.surrogates;
+}
+
 #define SLU_MAX_REASONS 64
 
 struct slu_account {
     struct slu_count in, from_work, created, repeated, out, to_work;
     uint64_t padding; /* tokens; padding has no documents and no sequences of its own */
     bool masks;       /* the stream has masks: reports have loss_tokens */
+    struct slu_replaced replaced; /* no part of the equation */
     struct {
         const char *reason; /* static string, e.g. "exact-duplicate" */
         struct slu_count n;

@@ -57,6 +57,13 @@ int slu_account_put_json(struct slu_buf *b, const struct slu_account *l,
     int rc = SLU_OK;
     for (int i = 0; i < (l->masks ? KINDS : LOSS) && !rc; i++)
         rc = put_row(b, l, i, err);
+    if (!rc && l->replaced.records)
+        rc = slu_buf_printf(b, err,
+                            ",\n  \"replaced\": {\"records\": %llu, \"invalid-utf8\": "
+                            "%llu, \"lone-surrogate\": %llu}",
+                            (unsigned long long)l->replaced.records,
+                            (unsigned long long)l->replaced.utf8,
+                            (unsigned long long)l->replaced.surrogates);
     return rc;
 }
 
@@ -88,7 +95,14 @@ static bool get_dropped(struct slu_account *l, int which, struct slu_json_value 
 int slu_account_get_json(struct slu_account *l, struct slu_json_value v,
                          struct slu_err *err)
 {
+    struct slu_json_value at;
     *l = (struct slu_account){0};
+    if (slu_json_get(v, "replaced", &at) &&
+        !(number(at, "records", true, &l->replaced.records) &&
+          number(at, "invalid-utf8", true, &l->replaced.utf8) &&
+          number(at, "lone-surrogate", true, &l->replaced.surrogates)))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "has no counts of replaced as reports have them");
     for (int i = 0; i < KINDS; i++) {
         struct slu_json_value row;
         if (i == LOSS && !(l->masks = slu_json_get(v, name[i], &row)))

@@ -87,6 +87,7 @@ static int add_account(struct slu_step_list *s, struct slu_step_row *row,
     row->counted = true;
     l->masks |= more->masks;
     l->padding += more->padding;
+    slu_replaced_add(&l->replaced, more->replaced);
     slu_count_add(&l->in, more->in);
     slu_count_add(&l->created, more->created);
     slu_count_add(&l->repeated, more->repeated);
@@ -262,6 +263,7 @@ bool slu_steps_total(const struct slu_step_list *s, const struct slu_count *out,
         any = true;
         all.masks |= l->masks;
         all.padding += l->padding;
+        slu_replaced_add(&all.replaced, l->replaced);
         slu_count_add(&all.in, l->in);
         slu_count_add(&all.out, l->out); /* of all steps, until the end */
         slu_count_add(&all.created, l->created);

@@ -38,6 +38,16 @@ status "JSON lines" 0 tokenize -t bytes --on-error replace --stats s.json -o l.t
 same "  as Python replaces" ok "$(read_as l.tks lines.json)"
 check "  counted by kind, in one line" grep -qE '^tokenize: [0-9]+ records have U\+FFFD .*\(invalid-utf8 [0-9]+, lone-surrogate [0-9]+\)' "$TMP/err"
 same "  and in the report" true "$(json s.json 'd["replaced"]["records"] > 300 and d["replaced"]["invalid-utf8"] > 1000 and d["replaced"]["lone-surrogate"] > 500')"
+printf '{"text": "a\xff"}\n{"text": "b"}\n{"text": "\\ud800\xfe\xfe"}\n' >few.jsonl
+tokenize -q -t bytes --on-error replace few.jsonl -o few.tks
+for i in 0 1; do tokenize -q -t bytes --on-error replace --part $i/2 few.jsonl; done >parts.tks
+shuffle -q --documents --format mds -o replaced parts.tks
+inspect --json few.tks >few.json
+want='{"records": 2, "invalid-utf8": 3, "lone-surrogate": 1}'
+same "  and in the account" "$want" "$(json few.json 'd["provenance"][0]["replaced"]')"
+same "  of parts too, in a set, in all its steps" "$want $want" \
+    "$(json replaced/report.json 'd["provenance"][0]["replaced"]') $(json replaced/report.json 'd["all_steps"]["replaced"]')"
+check "  and its card" grep -q 'In 2 of the texts read U+FFFD stands for what is no text: invalid UTF-8 3 times, lone surrogates 1 times' replaced/README.md
 same "  none is dropped" '{}' "$(json s.json 'd["documents"]["dropped"]')"
 status "texts" 0 tokenize -t bytes --on-error replace --stats s2.json -o t.tks t
 same "  as Python replaces" ok "$(read_as t.tks texts.json)"

@@ -136,6 +136,7 @@ static int add_account(struct slu_account *sum, const struct slu_account *l,
     slu_count_add(&sum->out, l->out);
     slu_count_add(&sum->to_work, l->to_work);
     sum->padding += l->padding;
+    slu_replaced_add(&sum->replaced, l->replaced);
     for (unsigned i = 0; i < l->n_dropped; i++) {
         unsigned before = sum->n_dropped;
         slu_account_drop(sum, l->dropped[i].reason, l->dropped[i].n);

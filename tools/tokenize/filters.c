@@ -254,21 +254,13 @@ void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat 
     struct slu_buf b = SLU_BUF_INIT;
     cli_stat_u64(ctx, "rejected", s->rejected);
     report_filters(ctx, s);
-    if (s->repaired && !slu_buf_printf(&b, NULL,
-                                       "{\"records\": %llu, \"invalid-utf8\": %llu, "
-                                       "\"lone-surrogate\": %llu}",
-                                       (unsigned long long)s->repaired,
-                                       (unsigned long long)s->repaired_by.utf8,
-                                       (unsigned long long)s->repaired_by.surrogates)) {
-        cli_stat_json(ctx, "replaced", (const char *)b.data);
+    if (s->repaired)
         cli_warn(ctx,
                  "%llu record%s U+FFFD in place of what is no text (invalid-utf8 %llu, "
                  "lone-surrogate %llu)",
                  (unsigned long long)s->repaired, s->repaired == 1 ? " has" : "s have",
                  (unsigned long long)s->repaired_by.utf8,
                  (unsigned long long)s->repaired_by.surrogates);
-    }
-    slu_buf_clear(&b);
     if (s->unread || s->truncated) {
         cli_stat_u64(ctx, "unread", s->unread);
         cli_stat_u64(ctx, "truncated", s->truncated);

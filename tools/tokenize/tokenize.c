@@ -476,7 +476,10 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
         .source_broken = source_broken,
     };
     memcpy(cfg.field, o->field, sizeof cfg.field);
-    return slu_ingest(&cfg, &ctx->account, stat, err);
+    int rc = slu_ingest(&cfg, &ctx->account, stat, err);
+    ctx->account.replaced = (struct slu_replaced){
+        stat->repaired, stat->repaired_by.utf8, stat->repaired_by.surrogates};
+    return rc;
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)

@@ -267,7 +267,7 @@ static int take_content(struct slu_input_source *src, struct warc *w,
                         struct slu_err *err)
 {
     const uint64_t document = src->base + at;
-    uint64_t n = r->content_byte, got;
+    uint64_t n = r->content_byte, got = 0;
     enum slu_reject why = SLU_REJECT_WARC_RECORD;
     size_t http = 0;
     int rc = SLU_OK;

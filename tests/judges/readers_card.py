@@ -4,8 +4,11 @@ this build. Prints `ok`, `not ok` or `skip`
 lines.
 """
 import json, os, re, subprocess, sys, tempfile
+from contextlib import nullcontext
 
 here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "lib"))
+from sets import streaming_lock  # noqa: E402
 bin_dir = os.environ.get("BIN") or os.path.join(here, "../../build/bin")
 env = dict(os.environ, PATH=bin_dir + ":" + os.environ["PATH"], SLUICE_CACHE_DIR="")
 WANTS_LABELS = {"wds", "ds", "megatron"}
@@ -30,7 +33,8 @@ def card(d, format, masks=False, documents=False):
     want = 0 if documents else int(re.search(r"# (\d+) ids", code).group(1))
     code += "\nprint('ids', len(ids))" + "\nprint('mask', [int(x) for x in mask])" * masks
     code += "\nprint('all', [int(x) for x in ids])" * documents
-    ran = subprocess.run([sys.executable, "-c", code], cwd=os.path.join(d, name), env=env, capture_output=True, text=True, timeout=120)
+    with streaming_lock() if format == "mds" else nullcontext():
+        ran = subprocess.run([sys.executable, "-c", code], cwd=os.path.join(d, name), env=env, capture_output=True, text=True, timeout=120)
     last = (ran.stderr.strip() or ran.stdout.strip()).split("\n")[-1]
     if ran.returncode and "No module named" in last:
         return print("skip card %s: %s" % (format, last))

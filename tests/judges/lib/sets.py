@@ -27,16 +27,20 @@ def result(good, what):
     print(("ok " if good else "not ok ") + NAME + ": " + what, flush=True)
 
 
-def streaming():
-    """The package mosaicml-streaming, for this process alone until it ends.
+def streaming_lock():
+    """A file that is open while its holder alone may use the package mosaicml-streaming: its data sets number their
+    shared memory by what is free when they look, and two processes that look at once take the same number."""
+    f = open("/dev/shm/sluice-judges.lock", "w")
+    fcntl.flock(f, fcntl.LOCK_EX)
+    return f
 
-    Its data sets number their shared memory by what is free when they look, and two processes that look at once take
-    the same number. Names that an earlier process left are removed first.
-    """
+
+def streaming():
+    """The package mosaicml-streaming, for this process alone until it ends. Names that an earlier process left are
+    removed first."""
     import streaming
     if not hasattr(streaming, "sluice_lock"):
-        streaming.sluice_lock = open("/dev/shm/sluice-judges.lock", "w")
-        fcntl.flock(streaming.sluice_lock, fcntl.LOCK_EX)
+        streaming.sluice_lock = streaming_lock()
     streaming.base.util.clean_stale_shared_memory()
     return streaming
 

@@ -22,7 +22,7 @@ status "--verify" 0 inspect --verify s
 same "checksum and counts are the stream's" "$(sum p.tks)" "$(sum s)"
 shuffle -q --seed 3 -o order.tks p.tks
 same "tokens and segments too" "$(rows order.tks)" "$(rows s)"
-check "the card names the options of TRL" grep -qxF 'SFTConfig(max_length=None, packing=False, padding_free=True)' s/README.md
+check "the card names the options of TRL" grep -qxF 'args = SFTConfig(max_length=None, packing=False, padding_free=True)' s/README.md
 check "several shards" test "$(find s/D_7 -name 'shard-*.parquet' | wc -l)" -gt 1
 for f in s/D_7/*.parquet; do
     check "$(basename "$f") looks like Parquet" test "$(head -c 4 "$f")$(tail -c 4 "$f")" = PAR1PAR1

@@ -6,15 +6,14 @@
 
 #include "lib/base/buf.h"
 #include "lib/dedup/near/minhash.h"
+#include "lib/dedup/origin.h"
 #include "lib/flow/workfile.h"
 
 enum { HEAD = 3 }; /* numbers before the keys */
-/* Where all tokens count the parameters do not say so, as before there was a choice. */
-#define TRAINED " on=trained"
 
 static void param_of(const struct slu_index_cfg *c, char *text, size_t n)
 {
-    const char *on = c->trained ? TRAINED : "";
+    const char *on = slu_on_param(c->trained);
 
     if (c->exact)
         snprintf(text, n, "dedup=exact%s", on);
@@ -195,7 +194,7 @@ int slu_index_open(struct slu_index **out, const char *path,
         memcpy(want.fingerprint, any ? has->fingerprint : h->fingerprint, 16);
         if (!cfg->exact && strstr(has->param, " unit="))
             rc = slu_unit_of(has->param, path, &unit, err);
-        bool trained = strstr(has->param, TRAINED);
+        bool trained = strstr(has->param, slu_on_param(true));
         if (!rc && trained != cfg->trained)
             rc = slu_fail(err, SLU_E_MISMATCH,
                           "%s: was made of %s, and this run compares %s", path,

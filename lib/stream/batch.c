@@ -100,30 +100,15 @@ void slu_sum_add(struct slu_sum *a, const struct slu_sum *b)
     a->mask_checksum = slu_u128_add(a->mask_checksum, b->mask_checksum);
 }
 
-int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
-                  struct slu_buf *scratch, const void **ids, struct slu_err *err)
+int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n, bool trained,
+                  struct slu_buf *scratch, const void **ids, uint64_t *n_ids,
+                  struct slu_err *err)
 {
-    *ids = slu_batch_at(b, i);
-    if (!b->masks)
-        return SLU_OK;
-    slu_buf_clear(scratch);
-    int rc = slu_buf_reserve(scratch, n * sizeof(uint32_t), err);
-    if (rc)
-        return rc;
-    const uint32_t *marked = slu_batch_at(b, i);
-    uint32_t *plain = (void *)scratch->data;
-    for (uint64_t k = 0; k < n; k++)
-        plain[k] = marked[k] & ~SLU_TRAINED;
-    *ids = plain;
-    return SLU_OK;
-}
+    uint64_t m = trained ? 0 : n;
 
-int slu_batch_trained_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
-                          struct slu_buf *scratch, const void **ids, uint64_t *n_ids,
-                          struct slu_err *err)
-{
     *ids = slu_batch_at(b, i);
-    *n_ids = n;
+    if (n_ids)
+        *n_ids = n;
     if (!b->masks)
         return SLU_OK;
     slu_buf_clear(scratch);
@@ -132,13 +117,15 @@ int slu_batch_trained_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
         return rc;
     const uint32_t *marked = slu_batch_at(b, i);
     uint32_t *plain = (void *)scratch->data;
-    uint64_t m = 0;
-    for (uint64_t k = 0; k < n; k++) {
+    for (uint64_t k = 0; !trained && k < n; k++)
+        plain[k] = marked[k] & ~SLU_TRAINED;
+    for (uint64_t k = 0; trained && k < n; k++) {
         plain[m] = marked[k] & ~SLU_TRAINED;
         m += marked[k] >> 31;
     }
     *ids = plain;
-    *n_ids = m;
+    if (n_ids)
+        *n_ids = m;
     return SLU_OK;
 }
 

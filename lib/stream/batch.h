@@ -209,17 +209,12 @@ static inline bool slu_batch_trained(const struct slu_batch *b, uint64_t i)
     return !b->masks || ((const uint32_t *)b->tok)[i] & SLU_TRAINED;
 }
 
-/* Sets *ids to the n plain ids from token i on, of tok_bytes bytes each: to the batch's
- * own, or with masks to a copy in `scratch`. */
+/* Sets *ids to the plain ids, of tok_bytes bytes each, of the n tokens from token i on;
+ * trained: of those that are trained on, which are all without masks. They are the batch's
+ * own, or with masks a copy in `scratch`. *n_ids: their number; may be NULL for all. */
 SLU_MUST_USE int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
-                               struct slu_buf *scratch, const void **ids,
-                               struct slu_err *err);
-/* The same of those of the n tokens that are trained on, which are all without masks.
- * *n_ids: their number. */
-SLU_MUST_USE int slu_batch_trained_ids(const struct slu_batch *b, uint64_t i,
-                                       uint64_t n, struct slu_buf *scratch,
-                                       const void **ids, uint64_t *n_ids,
-                                       struct slu_err *err);
+                               bool trained, struct slu_buf *scratch, const void **ids,
+                               uint64_t *n_ids, struct slu_err *err);
 /* Returns slu_hash_tokens of the n plain ids from token i on. */
 struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n);
 /* Returns that of sequence i, which keeps it. */

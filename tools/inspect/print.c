@@ -469,7 +469,7 @@ static int put_string(struct slu_buf *line, const struct slu_batch *b, uint64_t 
     for (uint64_t from = 0; !rc && from < n; from += WINDOW) {
         uint64_t k = n - from < WINDOW ? n - from : WINDOW;
         const void *ids;
-        rc = slu_batch_ids(b, at + from, k, &plain, &ids, err);
+        rc = slu_batch_ids(b, at + from, k, false, &plain, &ids, NULL, err);
         if (!rc)
             rc = slu_detok(v, ids, k, b->tok_bytes, special, &text, err);
         size_t open = from + k < n ? open_bytes(text.data, text.len) : 0;

@@ -27,7 +27,8 @@ int pack_related_sign(const struct slu_relater *r, struct pack_related_slot *s,
             n = name ? strlen(name) : 0;
         }
         const void *ids;
-        rc = slu_batch_ids(b, run[i].tok_off, g->len_tok, &s->plain, &ids, err);
+        rc = slu_batch_ids(b, run[i].tok_off, g->len_tok, false, &s->plain, &ids, NULL,
+                           err);
         if (!rc)
             rc = slu_relater_keys(r, &s->scratch, ids, g->len_tok, name, n,
                                   s->key + i * SLU_RELATED_KEYS, err);

@@ -138,12 +138,10 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
     int rc = SLU_OK;
 
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
-        const uint64_t at = b->seq[i].tok_off, n_tok = b->seq[i].len_tok;
-        uint64_t n_ids = n_tok;
+        uint64_t n_ids;
         const void *ids;
-        rc = x->cfg.trained
-                 ? slu_batch_trained_ids(b, at, n_tok, &x->plain, &ids, &n_ids, err)
-                 : slu_batch_ids(b, at, n_tok, &x->plain, &ids, err);
+        rc = slu_batch_ids(b, b->seq[i].tok_off, b->seq[i].len_tok, x->cfg.trained,
+                           &x->plain, &ids, &n_ids, err);
         if (!rc && x->cfg.exact)
             rc = put_head(x, 1, slu_hash_tokens(ids, n_ids, b->tok_bytes), err);
         else if (!rc)

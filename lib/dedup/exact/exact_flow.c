@@ -151,8 +151,8 @@ static int hash(void *ctx, unsigned worker, struct slu_batch *b, void *side,
             h[i] = slu_seq_hash(b, i);
             continue;
         }
-        rc = slu_batch_trained_ids(b, b->seq[i].tok_off, b->seq[i].len_tok, &plain,
-                                   &ids, &n, err);
+        rc = slu_batch_ids(b, b->seq[i].tok_off, b->seq[i].len_tok, true, &plain, &ids,
+                           &n, err);
         if (!rc)
             h[i] = slu_hash_tokens(ids, n, b->tok_bytes);
     }

@@ -162,14 +162,12 @@ int slu_near_items(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     buf->len = key_off + n_key * sizeof(uint64_t);
     for (size_t i = 0; i < b->n_seq; i++) {
         const struct slu_seq *q = &b->seq[i];
-        uint64_t n_ids = q->len_tok;
+        uint64_t n_ids;
         const void *ids;
         rc = check_length(&x->cfg, b, q, err);
-        if (!rc && x->cfg.trained)
-            rc = slu_batch_trained_ids(b, q->tok_off, q->len_tok, &s->plain, &ids,
-                                       &n_ids, err);
-        else if (!rc)
-            rc = slu_batch_ids(b, q->tok_off, q->len_tok, &s->plain, &ids, err);
+        if (!rc)
+            rc = slu_batch_ids(b, q->tok_off, q->len_tok, x->cfg.trained, &s->plain,
+                               &ids, &n_ids, err);
         if (!rc)
             rc = slu_shingle(x->shingler, ids, n_ids, &s->hashes, err);
         if (!rc)

@@ -112,8 +112,7 @@ static int add(const struct slu_paras_finder *f, const struct slu_batch *b,
     if (from == to)
         return SLU_OK;
     if (f->trained)
-        rc = slu_batch_trained_ids(b, q->tok_off + from, to - from, &p->trained, &ids,
-                                   &n, err);
+        rc = slu_batch_ids(b, q->tok_off + from, n, true, &p->trained, &ids, &n, err);
     if (!rc)
         rc = slu_shingle_add(f->words, ids, n, w, err);
     if (!rc)
@@ -130,7 +129,7 @@ int slu_paras_find(const struct slu_paras_finder *f, const struct slu_batch *b,
     const uint64_t n_tok = q->len_tok;
     const void *tok;
     uint64_t from = 0;
-    int rc = slu_batch_ids(b, q->tok_off, n_tok, &p->plain, &tok, err);
+    int rc = slu_batch_ids(b, q->tok_off, n_tok, false, &p->plain, &tok, NULL, err);
 
     if (rc)
         return rc;

@@ -62,8 +62,8 @@ static int scan(void *ctx, unsigned worker, struct slu_batch *b, void *side,
             while (slu_walk_stretch(&w, &s)) {
                 struct slu_scan *scan = &t->scan[worker];
                 const void *ids;
-                int rc =
-                    slu_batch_ids(b, s.tok_off, s.len_tok, &scan->plain, &ids, err);
+                int rc = slu_batch_ids(b, s.tok_off, s.len_tok, false, &scan->plain,
+                                       &ids, NULL, err);
                 if (!rc)
                     rc = slu_scan_blocks(scan, ids, s.len_tok, b->tok_bytes, s.place,
                                          side, err);

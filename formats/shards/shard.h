@@ -196,6 +196,11 @@ struct slu_shard_format {
     int (*encode)(const void *state, const struct slu_shard_bucket *b, uint64_t index,
                   const struct slu_shard_seq *q, struct slu_buf *out,
                   struct slu_err *err);
+    /* May be NULL. One call at a time: writes in pieces what encode would append to the
+     * only file, of a sequence whose bytes would take too much memory at once. */
+    int (*write)(const void *state, const struct slu_shard_bucket *b, uint64_t index,
+                 const struct slu_shard_seq *q, struct slu_out *out,
+                 struct slu_err *err);
     /* Any thread; NULL if flush_files is 0. For a file whose bit (1 << file) is in
      * flush_files: appends to out the final form of the bytes `in`, for example a gzip
      * member. Called for runs of SLU_SHARD_RUN sequences from a shard's first, whatever
@@ -304,7 +309,8 @@ struct slu_shards_cfg {
     uint64_t shard_sequences; /* 0: the format's default */
     uint64_t shard_byte;      /* bytes of ids in a shard; 0: the format's default */
     const char *tmpdir;       /* for whole documents */
-    uint64_t memory_byte;     /* for shards that are built; 0: no limit */
+    uint64_t memory_byte;     /* for shards that are built, and encoded bytes; 0: no
+                                 limit */
     bool by_bucket;           /* the source gives one bucket after the other */
     bool drop_last;           /* drop a short last shard */
     bool replace;             /* replace an existing set of ours, complete or not */

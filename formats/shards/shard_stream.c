@@ -12,8 +12,9 @@ enum {
     WRITE = 64 << 10, /* bytes of a file between two writes: they stay in the cache */
     ROWS = 4096,      /* sequences whose rows are put at once, */
     MARKS = 1 << 20,  /* or fewer, with so many bytes of marked ids */
-    KEPT = 4 << 20,   /* bytes of kept_files in memory */
-    PIECE = 8192,     /* ids that the engine writes at once */
+    LONG = 48, /* bytes of memory for each id of a sequence that is encoded at once */
+    KEPT = 4 << 20, /* bytes of kept_files in memory */
+    PIECE = 8192,   /* ids that the engine writes at once */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -177,23 +178,39 @@ static void hash(const struct job *j, struct row *row, const struct slu_seq *q)
                            &j->b.seg[q->seg_off], q->n_seg);
 }
 
-/* Hashes sequence i, and appends its bytes to out, an array of files' buffers. */
+/* Whether a sequence is written in pieces. */
+static bool is_long(const struct slu_shards *s, uint64_t n_id)
+{
+    return s->cfg.format->write && s->cfg.memory_byte &&
+           n_id > s->cfg.memory_byte / LONG;
+}
+
+static struct slu_shard_seq seq_of(const struct job *j, size_t i)
+{
+    const struct row *row = (const struct row *)(const void *)j->row.data + i;
+    const struct slu_seq *q = &j->b.seq[i];
+
+    return (struct slu_shard_seq){
+        slu_batch_at(&j->b, q->tok_off), q->len_tok, row->place.at,
+        &j->b.seg[q->seg_off],           q->n_seg,   j->b.str.data};
+}
+
+/* Hashes sequence i, and appends its bytes to out, an array of files' buffers, unless it
+ * is long. */
 static int encode(struct slu_shards *s, struct job *j, size_t i, struct slu_buf *out,
                   struct slu_err *err)
 {
+    const struct slu_shard_format *f = s->cfg.format;
     struct row *row = (struct row *)(void *)j->row.data + i;
-    const struct slu_seq *q = &j->b.seq[i];
-    struct slu_shard_seq seq = {
-        slu_batch_at(&j->b, q->tok_off), q->len_tok, row->place.at,
-        &j->b.seg[q->seg_off],           q->n_seg,   j->b.str.data};
+    const struct slu_shard_seq seq = seq_of(j, i);
     int rc = SLU_OK;
 
     if (s->cfg.documents)
         rc = slu_shards_check_document(seq.seg, seq.n_seg, seq.n_id, err);
-    hash(j, row, q);
-    if (!rc && !row->done)
-        rc = s->cfg.format->encode(s->state, &s->bucket[row->bucket].pub,
-                                   row->place.index, &seq, out, err);
+    hash(j, row, &j->b.seq[i]);
+    if (!rc && !row->done && !is_long(s, seq.n_id))
+        rc = f->encode(s->state, &s->bucket[row->bucket].pub, row->place.index, &seq,
+                       out, err);
     return rc;
 }
 
@@ -304,6 +321,13 @@ static int put_bytes(struct slu_shards *s, bucket *b, struct job *j, size_t i,
         rc = encode(s, j, i, b->unwritten, err);
     if (!rc && f->raw_ids)
         rc = put_ids(s, b, j, &j->b.seq[i], err);
+    const struct slu_shard_seq seq = seq_of(j, i);
+    if (!rc && is_long(s, seq.n_id)) {
+        rc = drain(s, b, 0, err);
+        if (!rc)
+            rc = f->write(s->state, &b->pub, row->place.index, &seq, b->files->out[0],
+                          err);
+    }
     for (unsigned k = 0; k < n_file && !rc && b->kept; k++)
         if (f->kept_files >> k & 1) {
             struct slu_buf *to = &b->unwritten[k];

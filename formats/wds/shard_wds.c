@@ -30,6 +30,7 @@ enum {
     SUM_AT = 148,
     MAX_TEXT = 12,    /* of an id: ten digits, a comma, a space */
     N_TEXT = 1000000, /* ids of up to six digits, whose texts take up to eight bytes */
+    PIECE = 1 << 11,  /* ids of a piece of a long sequence */
 };
 
 /* A member's header of size 0 and number 000000000000, without its checksum. */
@@ -186,17 +187,18 @@ static inline uint8_t *put_id(const uint64_t *text, uint32_t n_text, uint8_t *p,
     return p + length_of(text[id]);
 }
 
+/* The texts of n ids. */
 static uint8_t *put_ids(const struct wds *w, const struct slu_shard_bucket *b,
-                        uint8_t *p, const void *tok)
+                        uint8_t *p, const void *tok, uint64_t n)
 {
     const uint64_t *text = w->text;
     const uint32_t n_text = w->n_text, plain = b->masks ? ~SLU_TRAINED : UINT32_MAX;
 
     if (b->tok_bytes == 2 && !b->masks)
-        for (uint64_t i = 0; i < b->n_id; i++)
+        for (uint64_t i = 0; i < n; i++)
             p = put_id(text, n_text, p, ((const uint16_t *)tok)[i]);
     else
-        for (uint64_t i = 0; i < b->n_id; i++)
+        for (uint64_t i = 0; i < n; i++)
             p = put_id(text, n_text, p, ((const uint32_t *)tok)[i] & plain);
     return p;
 }
@@ -211,8 +213,14 @@ static uint8_t *put_marks(uint8_t *p, const uint32_t *marked, uint64_t n)
     return p;
 }
 
-/* Compresses n bytes at `from` to a gzip member without name or time, of at most cap
- * bytes, at `to`; *size: its size. */
+/* Begins a gzip member without name or time. */
+static int begin_text(z_stream *z)
+{
+    return deflateInit2(z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+}
+
+/* Compresses n bytes at `from` to a gzip member of at most cap bytes, at `to`; *size:
+ * its size. */
 static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t cap,
                          uint64_t *size, struct slu_err *err)
 {
@@ -221,7 +229,7 @@ static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t 
                   .next_out = to,
                   .avail_out = (uInt)cap};
 
-    if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (begin_text(&z) != Z_OK)
         return slu_fail_nomem(err, 1 << 18);
     int done = deflate(&z, Z_FINISH);
     *size = z.total_out;
@@ -254,7 +262,7 @@ static int put_member(const struct wds *w, bool mask, const struct slu_shard_buc
         return rc;
     uint8_t *header = out->data + out->len, *text = header + BLOCK + room, *p = text;
     *p++ = '[';
-    p = mask ? put_marks(p, tok, b->n_id) : put_ids(w, b, p, tok);
+    p = mask ? put_marks(p, tok, b->n_id) : put_ids(w, b, p, tok, b->n_id);
     if (b->n_id)
         p -= 2;
     *p++ = ']';
@@ -281,6 +289,81 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
     if (!rc)
         rc = put_member(w, false, b, index, q->tok, out, err);
     return rc || !b->masks ? rc : put_member(w, true, b, index, q->tok, out, err);
+}
+
+/* Writes the member's text in pieces to out, unless that is NULL; with z, compressed.
+ * *size: its bytes. */
+static int write_text(const struct wds *w, bool mask, const struct slu_shard_bucket *b,
+                      const void *tok, z_stream *z, struct slu_out *out, uint64_t *size,
+                      struct slu_err *err)
+{
+    const unsigned tok_bytes = b->masks ? sizeof(uint32_t) : b->tok_bytes;
+    uint8_t text[PIECE * MAX_TEXT + 16], packed[1 << 14];
+    int rc = SLU_OK;
+
+    *size = 0;
+    for (uint64_t at = 0, n; at < b->n_id && !rc; at += n) {
+        const uint8_t *from = (const uint8_t *)tok + at * tok_bytes;
+        uint8_t *p = text;
+        n = b->n_id - at < PIECE ? b->n_id - at : PIECE;
+        const bool last = at + n == b->n_id;
+        if (!at)
+            *p++ = '[';
+        p = mask ? put_marks(p, (const void *)from, n) : put_ids(w, b, p, from, n);
+        if (last)
+            p[-2] = ']';
+        size_t k = (size_t)(p - text) - last;
+        if (!z) {
+            *size += k;
+            rc = out ? slu_out_write(out, text, k, err) : SLU_OK;
+            continue;
+        }
+        z->next_in = text;
+        z->avail_in = (uInt)k;
+        do {
+            z->next_out = packed;
+            z->avail_out = sizeof packed;
+            (void)deflate(z, last ? Z_FINISH : Z_NO_FLUSH);
+            k = sizeof packed - z->avail_out;
+            *size += k;
+            rc = out ? slu_out_write(out, packed, k, err) : SLU_OK;
+        } while (!rc && !z->avail_out);
+    }
+    return rc;
+}
+
+/* Writes a member as put_member makes it: once to count, because its size comes first. */
+static int write_member(const struct wds *w, bool mask,
+                        const struct slu_shard_bucket *b, uint64_t index,
+                        const void *tok, struct slu_out *out, struct slu_err *err)
+{
+    static const uint8_t zero[BLOCK];
+    z_stream z = {0};
+    uint8_t header[BLOCK];
+    uint64_t size;
+
+    if (w->gzip && begin_text(&z) != Z_OK)
+        return slu_fail_nomem(err, 1 << 18);
+    int rc = write_text(w, mask, b, tok, w->gzip ? &z : NULL, NULL, &size, err);
+    put_header(mask ? &w->mask : &w->ids, index, size, header);
+    if (!rc)
+        rc = slu_out_write(out, header, BLOCK, err);
+    if (w->gzip)
+        (void)deflateReset(&z);
+    if (!rc)
+        rc = write_text(w, mask, b, tok, w->gzip ? &z : NULL, out, &size, err);
+    if (w->gzip)
+        deflateEnd(&z);
+    return rc ? rc : slu_out_write(out, zero, -size & (BLOCK - 1), err);
+}
+
+static int wds_write(const void *state, const struct slu_shard_bucket *b,
+                     uint64_t index, const struct slu_shard_seq *q, struct slu_out *out,
+                     struct slu_err *err)
+{
+    int rc = write_member(state, false, b, index, q->tok, out, err);
+
+    return rc || !b->masks ? rc : write_member(state, true, b, index, q->tok, out, err);
 }
 
 static int wds_end(void *state, const struct slu_shard *s, unsigned file,
@@ -327,6 +410,7 @@ const struct slu_shard_format slu_shard_wds = {
     .boundaries = "in WebDataset a reader sees by EOS alone where the next one begins "
                   "(ds, olmo, mds and parquet say it)",
     .encode = wds_encode,
+    .write = wds_write,
     .end = wds_end,
     .bucket_file = "manifest.jsonl",
     .bucket = wds_manifest,

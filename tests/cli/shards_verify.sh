@@ -91,6 +91,14 @@ tar xf txt/D_6/shard-0000000.tar 000000000002.txt
 tar xf json.gz/D_6/shard-0000000.tar 000000000002.json.gz
 check "the same text" cmp -s 000000000002.json 000000000002.txt
 check "and compressed" shell 'gzip -dc 000000000002.json.gz | cmp -s - 000000000002.txt'
+# A window whose text does not fit in the least memory is written in pieces, by two passes.
+"$PYTHON" -c 'import json; print(json.dumps({"text": "a longer one; " * 75000, "spans": [[0, 400000]]}))' |
+    tokenize -q -t bytes --spans-field spans | decompose -q --max 1048576 --tail drop --label-token -o long.tks
+for member in txt json.gz; do
+    for m in 32M 1G; do shuffle -q -M$m --format wds --member $member --no-provenance -o long-$m-$member long.tks; done
+    check "a long $member, in pieces and at once" diff -r long-32M-$member long-1G-$member
+done
+check "it has its mask" shell 'test $(tar tf long-32M-txt/D_20/shard-0000000.tar | grep -c loss_mask) = 1'
 status "--member is of wds alone" 2 shuffle -q --compress zstd --format wds -o x in.tks
 status "--member without --format" 2 shuffle -q --member json -o x in.tks
 

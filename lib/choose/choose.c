@@ -455,13 +455,6 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- the flow ---- */
 
-static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
-{
-    const struct slu_choose *x = ctx;
-
-    return x->cfg.words(x->cfg.ctx, t, err);
-}
-
 static const struct slu_table_spec tables[TABLES] = {
     [ROW] = {"row", SLU_ROWS, SLU_CUT_NO, ROW_WORDS, 40},
     [TOTAL] = {"total", SLU_ROWS, SLU_CUT_NO, TOTAL_WORDS, 8},
@@ -469,16 +462,15 @@ static const struct slu_table_spec tables[TABLES] = {
 };
 
 static const struct slu_stage stages[] = {
-    {"rank", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(ROW, TOTAL), 2, 0, words, rank,
-     NULL},
+    {"rank", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(ROW, TOTAL), 2, 0, rank, NULL},
     {"cut", SLU_STAGE_ONE, SLU_STAGE_IN({ROW, SLU_READ_ALL}, {TOTAL, SLU_READ_ALL}), 2,
-     SLU_STAGE_OUT(DROP), 1, 0, NULL, cut, NULL},
+     SLU_STAGE_OUT(DROP), 1, 0, cut, NULL},
     {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, SLU_STAGE_IN({DROP, SLU_READ_RANGE}),
-     1, NULL, 0, 0, NULL, filter, NULL},
+     1, NULL, 0, 0, filter, NULL},
 };
 
-const struct slu_flow_spec slu_choose_spec = {"choose", tables, stages, TABLES,
-                                              sizeof stages / sizeof *stages};
+const struct slu_flow_spec slu_choose_spec = {
+    "choose", tables, stages, TABLES, sizeof stages / sizeof *stages, NULL};
 
 /* ---- one process ---- */
 

@@ -56,9 +56,6 @@ struct slu_choose_cfg { /* borrowed */
     int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
     /* In parts: opens the output stream, before the first emit. */
     int (*open)(void *ctx, struct slu_err *err);
-    /* In parts: appends the parameters that decide the files of stages, as
-     * slu_stage.words. */
-    int (*words)(void *ctx, struct slu_buf *t, struct slu_err *err);
     void *ctx;
 };
 

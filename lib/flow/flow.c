@@ -431,7 +431,7 @@ static void release(struct slu_flow *f)
     free(f->part);
     free(f->base);
     free(f->path);
-    free(f->param);
+    slu_made_release(&f->record);
 }
 
 static int run(struct slu_flow *f, struct slu_err *err)
@@ -464,6 +464,8 @@ int slu_flow_stage(const struct slu_flow_cfg *cfg, const struct slu_flow_job *jo
         rc = get_header(&f, err);
     if (!rc)
         rc = cfg->begin(cfg->ctx, &f.header, f.names, err);
+    if (!rc)
+        rc = slu_flow_record(&f, err);
     if (!rc)
         rc = slu_flow_look(&f, err);
     if (!rc && f.stage->n_out)

@@ -6,8 +6,8 @@
  * A job does one stage of one part (or of one range, or of all parts) and leaves one
  * file in the work folder: FOLDER/STAGE.I-of-N, or FOLDER/STAGE if the stage has one
  * job. The file is a work file (workfile.h) and states: the part and the number of
- * parts; the tokenizer; as inputs, the identity of the stream that was read; as
- * parameters, "flow=NAME stage=STAGE" and the words of all stages up to this one; as
+ * parts; the tokenizer; as inputs, the identity of the stream that was read; as text,
+ * the record (made.h) of the options that decide the stages up to this one; as
  * counts, the sequences and tokens of the stream, ranges, bytes of the longest row,
  * ordinals of the part, and a hash of the meaning of ids. Its sections:
  *
@@ -40,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/flow/made.h"
 #include "lib/flow/table.h"
 #include "lib/stream/stream.h"
 
@@ -77,9 +78,6 @@ struct slu_stage {
     const unsigned *out; /* tables that it writes, in the order of its file */
     unsigned n_out;
     uint8_t share; /* its own memory, in 64ths of the flow's budget */
-    /* Appends " key=value …" for the parameters that decide the stage's files and that
-     * no earlier stage appended; NULL: there are none. */
-    int (*words)(const void *ctx, struct slu_buf *t, struct slu_err *err);
     int (*run)(void *ctx, struct slu_flow *f, struct slu_err *err);
     /* Called instead of run if the stage's file exists; reports its contents, which
      * slu_flow_mine gives. NULL: nothing is reported. */
@@ -105,14 +103,18 @@ struct slu_flow_spec {
     const struct slu_table_spec *table;
     const struct slu_stage *stage;
     unsigned n_table, n_stage;
+    /* Adds what decides the files and no option says; called after begin. NULL:
+     * nothing. */
+    int (*facts)(const void *ctx, struct slu_made *m, struct slu_err *err);
 };
 
 struct slu_flow_cfg { /* Borrowed until the call returns. */
     const struct slu_flow_spec *spec;
-    struct slu_reader *reader; /* NULL: the stage reads no stream */
-    struct slu_names *names;   /* without a reader: receives the names in the input
+    const struct slu_made *made; /* the options; NULL: none */
+    struct slu_reader *reader;   /* NULL: the stage reads no stream */
+    struct slu_names *names;     /* without a reader: receives the names in the input
                                   files */
-    void *ctx;                 /* argument of begin, words and run */
+    void *ctx;                   /* argument of begin, facts and run */
     /* Called first, when the header h and the names are known: those of the stream that
      * is read, or of the streams that the input files were made from. If no input has
      * SLU_STAGE_NAMES, h has only the fingerprint. */

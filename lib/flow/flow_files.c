@@ -1,9 +1,9 @@
 /* flow_files.c - the files of the work folder: checks the inputs of a job, and writes
  * its file. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <errno.h>
 #include <unistd.h>
 
 #include "lib/flow/flow_private.h"
@@ -34,25 +34,67 @@ int slu_flow_path(const struct slu_flow *f, const struct slu_stage *s, uint64_t 
     return slu_work_path(f->job->work, s->name, i, files_of(f, s), path, err);
 }
 
-/* The words of all stages up to s. */
-static int param_of(const struct slu_flow *f, const struct slu_stage *s,
-                    struct slu_buf *t, struct slu_err *err)
+int slu_flow_record(struct slu_flow *f, struct slu_err *err)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
-    int rc = slu_buf_printf(t, err, "flow=%s stage=%s", spec->name, s->name);
+    const struct slu_made none = {.program = spec->name};
+    int rc = slu_made_copy(&f->record, f->cfg->made ? f->cfg->made : &none, err);
 
-    for (const struct slu_stage *p = spec->stage; p <= s && !rc; p++)
-        if (p->words)
-            rc = p->words(f->cfg->ctx, t, err);
-    return rc;
+    return rc || !spec->facts ? rc : spec->facts(f->cfg->ctx, &f->record, err);
+}
+
+/* The record of the stages up to s, as text with a NUL. */
+static int put_record(const struct slu_flow *f, const struct slu_stage *s,
+                      struct slu_buf *t, struct slu_err *err)
+{
+    struct slu_made m = f->record;
+    int rc = slu_buf_append(t, "{", 1, err);
+
+    m.stage = s->name;
+    if (!rc)
+        rc = slu_made_put(&m, (unsigned)slu_stage_number(f->cfg->spec, s), t, err);
+    return rc ? rc : slu_buf_append(t, "}", 2, err);
+}
+
+/* Compares the file, of stage s, with the record of this run; own: it is the job's. */
+static int match(const struct slu_flow *f, const struct slu_stage *s,
+                 const struct slu_workfile *file, bool own, struct slu_err *err)
+{
+    const struct slu_workfile_head *is = slu_workfile_head(file);
+    struct slu_buf now = SLU_BUF_INIT;
+    char text[512];
+    bool differs = false;
+    int rc = put_record(f, s, &now, err);
+
+    if (!rc)
+        rc = slu_made_compare(is->param, (const char *)now.data, text, sizeof text,
+                              &differs, err);
+    slu_buf_release(&now);
+    if (!rc && !differs &&
+        memcmp(is->fingerprint, f->header.fingerprint, sizeof is->fingerprint)) {
+        differs = true;
+        snprintf(text, sizeof text,
+                 "was made with another tokenizer, so its ids mean something else");
+    }
+    if (!rc && !differs && own && slu_flow_ranged(f, s) &&
+        is->count[N_RANGE] != f->n_range) {
+        differs = true;
+        snprintf(text, sizeof text, "was made with --ranges=%llu, now --ranges=%llu",
+                 (unsigned long long)is->count[N_RANGE],
+                 (unsigned long long)f->n_range);
+    }
+    if (rc || !differs)
+        return rc;
+    rc = slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it%s%s%s",
+                  slu_workfile_path(file), text, own ? "" : " and run stage ",
+                  own ? "" : s->name, own ? "" : " again");
+    return own ? slu_advise(err, SLU_ADVISE_FORCE, rc) : rc;
 }
 
 static struct slu_workfile_head head_of(const struct slu_flow *f,
-                                        const struct slu_stage *s, uint64_t i,
-                                        const char *param)
+                                        const struct slu_stage *s, uint64_t i)
 {
-    struct slu_workfile_head h = {
-        .kind = SLU_WORKFILE_FLOW, .of = files_of(f, s), .param = param};
+    struct slu_workfile_head h = {.kind = SLU_WORKFILE_FLOW, .of = files_of(f, s)};
 
     h.part = h.of ? i : 0;
     memcpy(h.fingerprint, f->header.fingerprint, sizeof h.fingerprint);
@@ -63,7 +105,7 @@ static struct slu_workfile_head head_of(const struct slu_flow *f,
 int slu_flow_open(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
                   struct slu_workfile **file, struct slu_err *err)
 {
-    const struct slu_workfile_head h = head_of(f, s, i, NULL);
+    const struct slu_workfile_head h = head_of(f, s, i);
 
     return slu_work_open(f->job->work, s->name, &h, file, err);
 }
@@ -269,17 +311,16 @@ static uint64_t in_reach(const struct slu_flow *f, const struct slu_stage *s,
     return sum;
 }
 
-static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *param,
-                   uint64_t i, struct slu_err *err)
+static int look_at(struct slu_flow *f, const struct slu_stage *s, uint64_t i,
+                   struct slu_err *err)
 {
     struct slu_flow_from *from = &f->from[slu_stage_number(f->cfg->spec, s)];
     const struct slu_stage *of = slu_flow_parts_of(f);
-    const struct slu_workfile_head want = head_of(f, s, from->first + i, param);
     struct slu_workfile *file = NULL;
     int rc = slu_flow_open(f, s, from->first + i, &file, err);
 
     if (!rc)
-        rc = slu_workfile_match(file, &want, err);
+        rc = match(f, s, file, false, err);
     if (!rc && slu_flow_ranged(f, s))
         rc = check_ranges(f, file, err);
     if (!rc)
@@ -313,21 +354,19 @@ static int look_at_all(struct slu_flow *f, const struct slu_stage *s, bool own,
     struct slu_flow_from *from = &f->from[number];
     uint64_t n = files_of(f, s);
     struct slu_u128 mix = {0, 0}, none = {0, 0};
-    struct slu_buf param = SLU_BUF_INIT;
-    int rc = param_of(f, s, &param, err);
+    int rc = SLU_OK;
 
     from->first = own ? f->job->part : 0;
     from->n = own || !n ? 1 : n;
     from->file = calloc(from->n, sizeof *from->file);
-    if (!rc && !from->file)
+    if (!from->file)
         rc = slu_fail_nomem(err, from->n * sizeof *from->file);
     for (uint64_t i = 0; i < from->n && from->file; i++)
         slu_header_init(&from->file[i].names.header);
     for (uint64_t i = 0; i < from->n && !rc; i++) {
-        rc = look_at(f, s, (const char *)param.data, i, err);
+        rc = look_at(f, s, i, err);
         mix = slu_workfile_mix(mix, from->file[i].id);
     }
-    slu_buf_release(&param);
     if (rc || own)
         return rc;
     if (slu_u128_cmp(f->made[number], none) && slu_u128_cmp(f->made[number], mix))
@@ -393,42 +432,24 @@ int slu_flow_look(struct slu_flow *f, struct slu_err *err)
 
 /* ---- the job's own file ---- */
 
-static int remedy(int rc, struct slu_err *err)
-{
-    const char *text = "; remove it";
-    size_t n = err ? strlen(err->msg) : 0;
-
-    if (err && n + strlen(text) < sizeof err->msg)
-        memcpy(err->msg + n, text, strlen(text) + 1);
-    return slu_advise(err, SLU_ADVISE_FORCE, rc);
-}
-
 static int match_own(struct slu_flow *f, struct slu_workfile *file, struct slu_err *err)
 {
-    const struct slu_workfile_head want = head_of(f, f->stage, f->job->part, f->param);
-    uint64_t is = slu_workfile_head(file)->count[N_RANGE];
+    const struct slu_workfile_head want = head_of(f, f->stage, f->job->part);
     int rc = slu_workfile_match(file, &want, err);
 
-    if (!rc && slu_flow_ranged(f, f->stage) && is != f->n_range)
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: was made with ranges=%llu, and this run has ranges=%llu",
-                      slu_workfile_path(file), (unsigned long long)is,
-                      (unsigned long long)f->n_range);
-    return rc ? remedy(rc, err) : read_made(f, file, err);
+    if (!rc)
+        rc = match(f, f->stage, file, true, err);
+    return rc ? rc : read_made(f, file, err);
 }
 
 int slu_flow_done(struct slu_flow *f, bool *done, struct slu_u128 *stream,
                   struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
-    struct slu_buf param = SLU_BUF_INIT;
     struct slu_workfile *file;
-    int rc = param_of(f, f->stage, &param, err);
+    int rc = slu_flow_path(f, f->stage, f->job->part, &f->path, err);
 
     *done = false;
-    if (!rc)
-        rc = slu_flow_path(f, f->stage, f->job->part, &f->path, err);
-    f->param = (char *)param.data; /* the file keeps it as text */
     if (rc || f->job->force)
         return rc;
     rc = slu_workfile_open(&file, f->path, SLU_WORKFILE_FLOW, &why);
@@ -498,13 +519,19 @@ int slu_flow_begin(struct slu_flow *f, struct slu_err *err)
 
 int slu_flow_write(struct slu_flow *f, struct slu_err *err)
 {
-    struct slu_workfile_head head = head_of(f, f->stage, f->job->part, f->param);
+    struct slu_workfile_head head = head_of(f, f->stage, f->job->part);
+    struct slu_buf record = SLU_BUF_INIT;
     int rc = f->out ? SLU_OK : slu_flow_begin(f, err);
 
     if (!rc)
         rc = put_tables(f, f->out, &head.count[N_LONGEST], err);
-    if (rc)
+    if (!rc)
+        rc = put_record(f, f->stage, &record, err);
+    if (rc) {
+        slu_buf_release(&record);
         return rc;
+    }
+    head.param = (const char *)record.data;
     head.inputs = f->stream;
     head.count[N_SEQUENCE] = f->report->in.n.sequences;
     head.count[N_TOKEN] = f->report->in.n.tokens;
@@ -513,7 +540,9 @@ int slu_flow_write(struct slu_flow *f, struct slu_err *err)
     head.count[N_IDS] = f->ids;
     struct slu_workfile_out *o = f->out;
     f->out = NULL;
-    return slu_workfile_close(o, &head, slu_flow_sections_of(f, f->stage), err);
+    rc = slu_workfile_close(o, &head, slu_flow_sections_of(f, f->stage), err);
+    slu_buf_release(&record);
+    return rc;
 }
 
 /* ---- for programs ---- */

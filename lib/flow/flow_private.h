@@ -40,7 +40,8 @@ struct slu_flow {
     const struct slu_stage *stage; /* the job's stage, or the stage that runs now */
     struct slu_flow_report *report;
     uint64_t n_part, n_range;
-    char *path, *param; /* of the job's file; NULL: the job has no file */
+    char *path;             /* of the job's file; NULL: the job has no file */
+    struct slu_made record; /* of the options and facts */
     struct slu_names *names;
     struct slu_header header;
     struct slu_u128 *made;           /* mix of the files of each stage; 0: not known */
@@ -122,8 +123,10 @@ SLU_MUST_USE int slu_flow_open(const struct slu_flow *f, const struct slu_stage 
 /* Finds the numbers of parts and ranges, and the header, from the job or from files. */
 SLU_MUST_USE int slu_flow_shape(struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_flow_first_header(struct slu_flow *f, struct slu_err *err);
-/* Checks all files that the job reads: they exist, have the same parameters, and were
- * made from each other. */
+/* Makes the record of the options and facts. */
+SLU_MUST_USE int slu_flow_record(struct slu_flow *f, struct slu_err *err);
+/* Checks all files that the job reads: they exist, have the same record, and were made
+ * from each other. */
 SLU_MUST_USE int slu_flow_look(struct slu_flow *f, struct slu_err *err);
 /* Whether the job's own file exists as it would be made; *stream: identity of the
  * stream that it was made from. */

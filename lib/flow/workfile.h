@@ -12,8 +12,9 @@
  *   t+16    16       the tokenizer's fingerprint
  *   t+32    16       inputs: what the file was made from; see slu_workfile_id
  *   t+48    64       eight counts, the kind's own
- *   t+112   16       bytes of the parameters' text, number of sections
- *   t+128            the text "key=value key=value …", zeros up to a multiple of 8
+ *   t+112   16       bytes of the text, number of sections
+ *   t+128            the text: of a flow's file a record (made.h), of an index "key=value
+ *                    key=value …"; zeros up to a multiple of 8
  *   …                for each section its length in bytes and its XXH3-128 (low, high)
  *   f              the foot: t, XXH3-128 (low, high) of bytes 0…15 and of the tail,
  *   f+24    8      "SLUNEND1", where the file ends
@@ -43,12 +44,11 @@
  * of work files of 0.1.0. */
 enum slu_workfile_kind {
     SLU_WORKFILE_INDEX = 5, /* an index of dedup */
-    SLU_WORKFILE_FLOW = 14, /* a file of any flow (flow.h); its parameters name the
-                               flow */
+    SLU_WORKFILE_FLOW = 14, /* a file of any flow (flow.h) */
 };
 
 #define SLU_WORKFILE_COUNTS    8
-#define SLU_WORKFILE_MAX_PARAM 4096
+#define SLU_WORKFILE_MAX_PARAM (1 << 16)
 #define SLU_WORKFILE_MAX_PARTS (1 << 20)
 
 /* What a file states about itself. */
@@ -115,8 +115,7 @@ uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section);
  * many files at once, each through its own buffer. */
 void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
                          uint64_t *off_byte, uint64_t *n_byte, struct slu_u128 *hash);
-/* SLU_E_MISMATCH, naming the difference, if the part, the number of parts, the
- * parameters or the tokenizer differ. want->param NULL: any parameters and tokenizer. */
+/* SLU_E_MISMATCH, naming the difference, if the part or the number of parts differ. */
 SLU_MUST_USE int slu_workfile_match(const struct slu_workfile *f,
                                     const struct slu_workfile_head *want,
                                     struct slu_err *err);

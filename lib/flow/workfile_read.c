@@ -242,31 +242,6 @@ struct slu_u128 slu_workfile_mix(struct slu_u128 ids, struct slu_u128 id)
     return slu_hash128(b, sizeof b);
 }
 
-/* Reports the first key=value in which two texts differ. */
-static int param_differs(const struct slu_workfile *f, const char *want,
-                         struct slu_err *err)
-{
-    const char *a = f->param, *b = want;
-
-    for (;;) {
-        size_t n = strcspn(a, " "), m = strcspn(b, " ");
-        if (n != m || memcmp(a, b, n))
-            return !n   ? slu_fail(err, SLU_E_MISMATCH,
-                                   "%s: was made without %.*s, which this run has",
-                                   f->path, (int)m, b)
-                   : !m ? slu_fail(err, SLU_E_MISMATCH,
-                                   "%s: was made with %.*s, and this run is without it",
-                                   f->path, (int)n, a)
-                        : slu_fail(err, SLU_E_MISMATCH,
-                                   "%s: was made with %.*s, and this run has %.*s",
-                                   f->path, (int)n, a, (int)m, b);
-        if (!a[n] && !b[m])
-            return SLU_OK;
-        a += n + (a[n] != 0);
-        b += m + (b[m] != 0);
-    }
-}
-
 int slu_workfile_match(const struct slu_workfile *f,
                        const struct slu_workfile_head *want, struct slu_err *err)
 {
@@ -282,14 +257,6 @@ int slu_workfile_match(const struct slu_workfile *f,
                         "%s: is part %llu/%llu; expected part %llu/%llu", f->path,
                         (unsigned long long)h->part, (unsigned long long)h->of,
                         (unsigned long long)want->part, (unsigned long long)want->of);
-    int rc = want->param ? param_differs(f, want->param, err) : SLU_OK;
-    if (rc)
-        return rc;
-    if (want->param && memcmp(h->fingerprint, want->fingerprint, 16))
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "%s: was made with another tokenizer, so its ids mean something else",
-            f->path);
     return SLU_OK;
 }
 

@@ -32,22 +32,20 @@ static int new_packing(struct slu_pack_flow *q, struct slu_flow *f, struct slu_e
 
 /* ---- count ---- */
 
-static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
+/* The lengths of the bins, which may be those of the stream. */
+static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
 {
-    const struct slu_pack_flow *q = ctx;
-    const struct slu_packing_cfg *cfg = &q->cfg;
-    int rc = slu_buf_printf(t, err, " pack=%s", slu_pack_method_name[cfg->method]);
+    const struct slu_packing_cfg *cfg = &((const struct slu_pack_flow *)ctx)->cfg;
+    struct slu_buf t = SLU_BUF_INIT;
+    int rc = SLU_OK;
 
     for (size_t i = 0; i < cfg->n_bin_tok && !rc; i++)
-        rc = slu_buf_printf(t, err, "%s%llu",
-                            i ? "," : " bins=", (unsigned long long)cfg->bin_tok[i]);
-    if (slu_pack_kind[cfg->method].several && !rc)
-        rc = slu_buf_printf(t, err, " padding-threshold=%.17g", cfg->padding_threshold);
-    return rc ? rc
-              : slu_buf_printf(
-                    t, err, " max-segments=%llu mix-domains=%s long=%s fill=%s",
-                    (unsigned long long)cfg->max_items, cfg->mix_domains ? "yes" : "no",
-                    q->too_long, cfg->drop ? "drop" : "pad");
+        rc = slu_buf_printf(&t, err, "%s%llu",
+                            i ? "," : "bins=", (unsigned long long)cfg->bin_tok[i]);
+    if (!rc && t.len)
+        rc = slu_made_fact(m, err, "%.*s", (int)t.len, (const char *)t.data);
+    slu_buf_release(&t);
+    return rc;
 }
 
 static int put_lane(struct slu_packing *p, size_t i, struct slu_flow *f,
@@ -539,17 +537,17 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 static const struct slu_stage stages[] = {
     {"count", SLU_STAGE_READS | SLU_STAGE_NAMES, NULL, 0,
-     SLU_STAGE_OUT(LANE, ROW, WAIT), 3, 56, words, count},
+     SLU_STAGE_OUT(LANE, ROW, WAIT), 3, 56, count},
     {"plan", SLU_STAGE_ONE, SLU_STAGE_IN({LANE, SLU_READ_ALL}, {ROW, SLU_READ_ALL}), 2,
-     SLU_STAGE_OUT(RANK, PLAN), 2, 24, NULL, plan},
+     SLU_STAGE_OUT(RANK, PLAN), 2, 24, plan},
     {"scatter", SLU_STAGE_READS | SLU_STAGE_WRITES | SLU_STAGE_NAMES,
      SLU_STAGE_IN({PLAN, SLU_READ_ALL}, {RANK, SLU_READ_RANGE}, {LANE, SLU_READ_PART},
                   {ROW, SLU_READ_PART}, {WAIT, SLU_READ_PART}),
-     5, SLU_STAGE_OUT(ITEM), 1, 12, NULL, scatter},
+     5, SLU_STAGE_OUT(ITEM), 1, 12, scatter},
     {"gather", SLU_STAGE_RANGES | SLU_STAGE_WRITES,
-     SLU_STAGE_IN({PLAN, SLU_READ_ALL}, {ITEM, SLU_READ_RANGE}), 2, NULL, 0, 13, NULL,
+     SLU_STAGE_IN({PLAN, SLU_READ_ALL}, {ITEM, SLU_READ_RANGE}), 2, NULL, 0, 13,
      gather},
 };
 
-const struct slu_flow_spec slu_pack_flow_spec = {"pack", tables, stages, TABLES,
-                                                 sizeof stages / sizeof *stages};
+const struct slu_flow_spec slu_pack_flow_spec = {
+    "pack", tables, stages, TABLES, sizeof stages / sizeof *stages, facts};

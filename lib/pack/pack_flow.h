@@ -38,7 +38,6 @@ extern const struct slu_flow_spec slu_pack_flow_spec;
 /* The flow's ctx. */
 struct slu_pack_flow {
     struct slu_packing_cfg cfg; /* set from slu_flow_cfg.begin on */
-    const char *too_long;       /* the value of --long */
     void *ctx;                  /* argument of open, read and write */
     /* Opens the output stream of the current stages, before read and write are called;
      * the caller ends the stream. */

@@ -47,11 +47,12 @@ void slu_shuffle_release(struct slu_shuffle_flow *q)
     slu_steps_release(&q->steps);
 }
 
-static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
+/* What matters of the format of shards before there are any. */
+static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
 {
     const struct slu_shuffle_flow *q = ctx;
 
-    return q->words(q->ctx, t, err);
+    return slu_made_fact(m, err, "order=%s", q->cfg.by_bucket ? "buckets" : "all");
 }
 
 /* ---- count ---- */
@@ -411,46 +412,44 @@ enum { STREAM = SLU_STAGE_RANGES | SLU_STAGE_WRITES };
 enum { SHARDS = SLU_STAGE_RANGES | SLU_STAGE_SET, SET = SLU_STAGE_ONE | SLU_STAGE_SET };
 
 static const struct slu_stage plain_stream[] = {
-    {"scatter", PART, NULL, 0, sequences, 3, 0, words, scatter, scattered},
-    {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+    {"scatter", PART, NULL, 0, sequences, 3, 0, scatter, scattered},
+    {"gather", STREAM, range, 3, NULL, 0, 0, slu_shuffle_gather, NULL},
 };
 static const struct slu_stage plain_shards[] = {
-    {"scatter", PART, NULL, 0, sequences, 3, 0, words, scatter, scattered},
-    {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
-    {"finish", SET, accounts + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+    {"scatter", PART, NULL, 0, sequences, 3, 0, scatter, scattered},
+    {"gather", SHARDS, range, 3, NULL, 0, 0, slu_shuffle_gather, NULL},
+    {"finish", SET, accounts + 1, 1, NULL, 0, 0, slu_shuffle_finish, NULL},
 };
 static const struct slu_stage mixed_stream[] = {
-    {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
-    {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, NULL, mix, NULL},
-    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
-    {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+    {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, count, NULL},
+    {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, mix, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, scatter, scattered},
+    {"gather", STREAM, range, 3, NULL, 0, 0, slu_shuffle_gather, NULL},
 };
 static const struct slu_stage cut_stream[] = {
-    {"count", SLU_STAGE_READS, NULL, 0, keyed, 2, 0, words, slu_shuffle_count_keys,
-     NULL},
-    {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, NULL, slu_shuffle_cut, NULL},
-    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
-    {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+    {"count", SLU_STAGE_READS, NULL, 0, keyed, 2, 0, slu_shuffle_count_keys, NULL},
+    {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, slu_shuffle_cut, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, scatter, scattered},
+    {"gather", STREAM, range, 3, NULL, 0, 0, slu_shuffle_gather, NULL},
 };
 static const struct slu_stage cut_shards[] = {
-    {"count", SLU_STAGE_READS, NULL, 0, keyed, 2, 0, words, slu_shuffle_count_keys,
-     NULL},
-    {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, NULL, slu_shuffle_cut, NULL},
-    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
-    {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
-    {"finish", SET, accounts + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+    {"count", SLU_STAGE_READS, NULL, 0, keyed, 2, 0, slu_shuffle_count_keys, NULL},
+    {"cut", SLU_STAGE_ONE, keys, 2, mixed, 1, 0, slu_shuffle_cut, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, scatter, scattered},
+    {"gather", SHARDS, range, 3, NULL, 0, 0, slu_shuffle_gather, NULL},
+    {"finish", SET, accounts + 1, 1, NULL, 0, 0, slu_shuffle_finish, NULL},
 };
 static const struct slu_stage mixed_shards[] = {
-    {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
-    {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, NULL, mix, NULL},
-    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
-    {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
-    {"finish", SET, accounts, 2, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+    {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, count, NULL},
+    {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, mix, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, scatter, scattered},
+    {"gather", SHARDS, range, 3, NULL, 0, 0, slu_shuffle_gather, NULL},
+    {"finish", SET, accounts, 2, NULL, 0, 0, slu_shuffle_finish, NULL},
 };
 
 #define SPEC(tables, stages)                                                           \
     {                                                                                  \
-        "shuffle", tables, stages, TABLES, sizeof(stages) / sizeof *(stages)           \
+        "shuffle", tables, stages, TABLES, sizeof(stages) / sizeof *(stages), facts    \
     }
 static const struct slu_flow_spec specs[3][2] = {
     [SLU_SHUFFLE_PLAIN] = {SPEC(of_stream, plain_stream),

@@ -52,9 +52,7 @@ SLU_MUST_USE int slu_shuffle_check(const struct slu_shuffle_account *b,
 struct slu_shuffle_flow {
     struct slu_permute_cfg cfg; /* set from slu_flow_cfg.begin on; budget: the flow's */
     struct slu_reader *reader;  /* slu_flow_cfg's */
-    void *ctx;                  /* argument of the next four */
-    /* Appends " key=value …" for all that decides the result. */
-    int (*words)(const void *ctx, struct slu_buf *t, struct slu_err *err);
+    void *ctx;                  /* argument of the next three */
     void (*progress)(void *ctx, uint64_t n_tok);
     /* Scatter: called after reading; r tells what was left out. */
     int (*judge)(void *ctx, const struct slu_permute_result *r, struct slu_err *err);

@@ -155,5 +155,5 @@ check "  is not" shell '! grep -q "nothing is left" err'
 
 # ---- stages of other options ----
 
-says "stages want the same options" 1 "options" shell "
+says "stages want the same options" 1 "w/rank.0-of-1: was made with --top=10%, now --top=20%; remove it and run stage rank again" shell "
     choose -q --top 10% --stage rank --work w --part 0/1 t.tks && choose -q --top 20% --stage cut --work w"

@@ -194,9 +194,9 @@ def index_refused():
               ("index", None, None, [], "cluster"), ("filter", "0/3", "p3-0.tks", ["-o", "x.tks"], "cluster")]
     for name, part, stream, extra, file in stages:
         extra = extra + (["--save-index", "x.tks"] if name == "index" else [])
-        no("another one in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this run has against=[0-9a-f]{32}" % file,
+        no("another one in %s %s" % (name, part), name, "good/%s: was made with other contents of the file of --against; remove it" % file,
            ["--against", "other.idx"] + extra, part, stream)
-        no("none in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this run has against=nothing" % file, extra, part, stream)
+        no("none in %s %s" % (name, part), name, "good/%s: was made with --against, now without; remove it" % file, extra, part, stream)
         no("one of other bands in %s %s" % (name, part), name, "nine.idx: was made with bands=9, and this run has bands=10", ["--against", "nine.idx"] + extra, part, stream)
         no("one that is gone in %s %s" % (name, part), name, "gone.idx", ["--against", "gone.idx"] + extra, part, stream)
     no("a part of stage index", "index", "is one job for all parts", against + save, "0/3", status=2)
@@ -278,16 +278,17 @@ def refused():
     for option, value, at in (("--bands", "9", "sign"), ("--rows", "5", "sign"), ("--ngram", "3", "sign"), ("--seed", "1", "sign"),
                               ("--band-cap", "99", "group"), ("--threshold", "0.9", "verify")):
         extra = [option, value]
-        key = {"--seed": "seed", "--band-cap": "band-cap"}.get(option, option[2:])
+        was = "was made without --band-cap, now --band-cap=99; remove it" if option == "--band-cap" else \
+            "was made with %s=[0-9.]+, now %s=%s; remove it" % (option, option, value)
         no("sign with other %s" % option if at == "sign" else "%s with other %s" % (at, option),
            stage(at, "0/2" if at == "group" else "0/3", extra=extra, stream="p3-0.tks" if at == "sign" else None),
-           "was made with %s=" % key)
+           was)
         no("filter with other %s" % option, stage("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
-           "was made with %s=" % key)
-    no("verify with --no-verify", stage("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this run has verify=no")
-    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word/2, and this run has unit=token")
-    no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with flow=near, and this run has flow=exact")
-    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this run has ranges=4")
+           was)
+    no("verify with --no-verify", stage("verify", "0/3", extra=["--no-verify"]), "was made without --no-verify, now --no-verify; remove it")
+    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "was made without --unit, now --unit=token")
+    no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with --near, now without; remove it and run stage sign again")
+    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "was made with --ranges=2, now --ranges=4")
     no("group with other ranges", stage("group", "0/3"), "has 2 ranges, so part 0/3 does not exist")
     result(not os.path.exists("x.tks"), "filter leaves no output")
     # Streams and tokenizers.
@@ -383,7 +384,7 @@ def refused_exact():
         before = os.stat(path).st_mtime_ns
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"] and os.stat(path).st_mtime_ns == before, "exact: %s is skipped where it is there" % ph)
-    no("other ranges", "sign", "0/3", "was made with ranges=2, and this run has ranges=4", ["--ranges", "4"], "p3-0.tks")
+    no("other ranges", "sign", "0/3", "was made with --ranges=2, now --ranges=4", ["--ranges", "4"], "p3-0.tks")
     no("group with other ranges", "group", "0/3", "has 2 ranges, so part 0/3 does not exist")
     no("sign of another stream", "sign", "0/3", "was made from another stream", two, "p3-1.tks")
     no("filter of another stream", "filter", "0/3", "differs from the one that good/sign.0-of-3 was made from", out, "p3-1.tks")

@@ -198,11 +198,11 @@ def refused():
     other = ["--substring", "21"]
     for ph, part, stream, extra in (("sign", "0/3", "p3-0.tks", ()), ("group", "0/2", None, ()), ("ask", "0/3", "p3-0.tks", ()),
                                     ("match", "1/2", None, ()), ("filter", "0/3", "p3-0.tks", out)):
-        no("%s of other passages" % ph, stage(ph, part, mode=other, stream=stream, extra=extra), "tokens=20, and this run has tokens=21")
+        no("%s of other passages" % ph, stage(ph, part, mode=other, stream=stream, extra=extra), "was made with --substring=20, now --substring=21")
     for ph, part, stream, mode in (("sign", "0/3", "p3-0.tks", ["--near"]), ("verify", "0/3", None, ["--near"])):
-        no("%s %s where passages were" % (mode[0], ph), stage(ph, part, mode=mode, stream=stream), "was made with flow=substring, and this run has flow=near")
-    no("--exact group where passages were", stage("group", "0/2", mode=["--exact"]), "was made with flow=substring, and this run has flow=exact")
-    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this run has ranges=3|ranges=2, and this run has ranges=4")
+        no("%s %s where passages were" % (mode[0], ph), stage(ph, part, mode=mode, stream=stream), "was made with --substring=20, now without|was made without --near, now --near")
+    no("--exact group where passages were", stage("group", "0/2", mode=["--exact"]), "was made with --substring=20, now without")
+    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "was made with --ranges=2, now --ranges=[34]")
     no("group with other ranges", stage("group", "0/3"), "has 2 ranges, so part 0/3 does not exist")
     no("match with other ranges", stage("match", "0/3"), "has 2 ranges, so part 0/3 does not exist")
     # Streams and tokenizers.

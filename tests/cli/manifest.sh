@@ -49,7 +49,7 @@ differs "another option" 'without --no-eos, now --no-eos' --part 0/2 --no-eos c.
 differs "another part" 'as part 0/2, now part 1/2' --part 1/2 c.jsonl d.jsonl
 differs "another number of parts" 'as part 0/2, now part 0/3' --part 0/3 c.jsonl d.jsonl
 differs "no parts" 'as part 0/2, now the whole' --manifest c.jsonl d.jsonl
-differs "another seed" 'with --seed 0, now 5' --part 0/2 --seed 5 c.jsonl d.jsonl
+differs "another seed" 'with --seed=0, now --seed=5' --part 0/2 --seed 5 c.jsonl d.jsonl
 differs "compressed frames" 'without --zstd, now --zstd=3' --part 0/2 -z c.jsonl d.jsonl
 differs "no vocabulary" 'without --no-vocab' --part 0/2 --no-vocab c.jsonl d.jsonl
 differs "another input" 'from c.jsonl, now first.jsonl' --part 0/2 first.jsonl d.jsonl
@@ -65,8 +65,14 @@ check "  names both" grep -q 'v.tks: was made with --domain=web, now --domain=co
 status "refused: an option less" 1 tokenize -t bytes --part 0/2 -o v.tks c.jsonl d.jsonl
 check "  names it" grep -q 'v.tks: was made with --domain=web, now without;' "$TMP/err"
 sed -i 's/"version": "[^"]*"/"version": "0.0.1"/' v.tks.manifest.json
-status "refused: another version" 1 tokenize -t bytes --part 0/2 --domain web -o v.tks c.jsonl d.jsonl
-check "  names both" grep -q 'by version 0.0.1, this is' "$TMP/err"
+tokenize -t bytes --part 0/2 --domain web -v -o v.tks c.jsonl d.jsonl 2>err
+check "another version that writes the same bytes: is there already" grep -q 'v.tks: is there already' err
+for was in '"bytes": 0' '"was": 1'; do # and of versions that did not number them
+    sed -i "s/\"bytes\": [0-9]*, \"part\"/$was, \"part\"/" v.tks.manifest.json
+    status "refused: $was" 1 tokenize -t bytes --part 0/2 --domain web -o v.tks c.jsonl d.jsonl
+    check "  names the version" grep -q 'by version 0.0.1, which writes other bytes than this one, [0-9.]*; remove it or use -f' "$TMP/err"
+    sed -i "s/$was, \"part\"/\"bytes\": 0, \"part\"/" v.tks.manifest.json
+done
 status "refused: another program" 1 dedup --manifest -o v.tks t.tks
 check "  names both" grep -q 'by tokenize, not dedup' "$TMP/err"
 same "the refused run, with -f" 0 "$(dedup --manifest -f -o v.tks t.tks && echo $?)"
@@ -205,7 +211,7 @@ if have pack shuffle; then
     shards --manifest -v packed.tks 2>err
     check "  which is there already" grep -q 'set/: is there already' err
     status "  refused: another seed" 1 shards --manifest --seed 1 packed.tks
-    check "  names it" grep -q 'set/: was made with --seed 0, now 1; remove it or use --replace-set' "$TMP/err"
+    check "  names it" grep -q 'set/: was made with --seed=0, now --seed=1; remove it or use --replace-set' "$TMP/err"
     status "  refused: another size of shards" 1 shards --manifest --shard-sequences 65 packed.tks
     check "  names it" grep -q 'with --shard-sequences=64, now --shard-sequences=65;' "$TMP/err"
     status "  refused, as without a manifest" 1 shards packed.tks
@@ -240,3 +246,47 @@ decompose --min 16 --max 64 --part 0/1 -o /dev/null t.tks
 check "none of a device" test ! -e /dev/null.manifest.json
 status "a name too long for a manifest" 2 decompose --min 16 --max 64 --part 0/1 -o "$(printf '%0245d' 0)" t.tks
 check "no temporary files" test -z "$(find . -name '.*.tmp')"
+
+# an option counts unless its row says that it decides nothing
+tokenize -q -t bytes -f -o t.tks c.jsonl d.jsonl
+for plan in "decompose --min 16 --max 64" "pack --length 64"; do
+    $plan --plan --manifest -o plan.out t.tks 2>err
+    status "refused: a stream where ${plan%% *} --plan was" 1 $plan --manifest -o plan.out t.tks
+    check "  names it" grep -q 'plan.out: was made with --plan, now without; remove it or use -f' "$TMP/err"
+    rm plan.out
+done
+dedup -q --ngrams --save-index ngrams.idx --manifest -o u.tks t.tks
+status "refused: dedup --ngrams where an index was made, and nothing dropped" 1 dedup --ngrams --manifest -o u.tks t.tks
+check "  names it" grep -q 'u.tks: was made with --save-index, now without; remove it or use -f' "$TMP/err"
+if have shuffle; then
+    olmo() { shuffle -q --format olmo --documents --manifest -o olmo "$@" t.tks; }
+    olmo --olmo-path /a
+    status "refused: another --olmo-path" 1 olmo --olmo-path /b
+    check "  names both" grep -q 'olmo: was made with --olmo-path=/a, now --olmo-path=/b; remove it or use --replace-set' "$TMP/err"
+    status "refused: another --olmo-tokenizer" 1 olmo --olmo-path /a --olmo-tokenizer 300,0,0
+    check "  names it" grep -q 'olmo: was made without --olmo-tokenizer, now --olmo-tokenizer=300,0,0; remove it' "$TMP/err"
+fi
+
+# a lenient option changes nothing where nothing is rejected
+head -n 3 c.jsonl >mild.jsonl
+lenient() {
+    rm -f mild.made
+    tokenize -t bytes --manifest -v -o mild.tks "$@" mild.jsonl 2>err && ! grep -q 'mild.tks: is there already' err && : >mild.made
+    [ ! -e mild.made ] && grep -q 'is there already' err && echo skipped && return
+    [ -e mild.made ] && echo made || sed 's/.*mild.tks: //; s/;.*//' err
+}
+same "made with --on-error skip" made "$(lenient --on-error skip)"
+same "  without it there already, since nothing was rejected" skipped "$(lenient)"
+same "  with --on-missing skip too" skipped "$(lenient --on-missing skip)"
+same "  not with replace" "was made with --on-error=skip, now --on-error=replace" "$(lenient --on-error replace)"
+before=$(sha mild.tks)
+same "made without" made "$(rm mild.tks && lenient)"
+same "  the same bytes: the provenance has no lenient option" "$before" "$(sha mild.tks)"
+same "  with --on-error skip there already" skipped "$(lenient --on-error skip)"
+echo '{"text": 7}' >>mild.jsonl
+rm mild.tks
+tokenize -q -t bytes --manifest -o mild.tks --on-error skip mild.jsonl 2>err
+same "a record was rejected: with --on-error skip there already" skipped "$(lenient --on-error skip)"
+same "  and refused without" "was made with --on-error=skip, now without" "$(lenient)"
+same "  --rejects, which implies it, makes its file" made "$(rm mild.tks && lenient --rejects bad)"
+same "  and is refused without" "was made with --rejects, now without" "$(lenient)"

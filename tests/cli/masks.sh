@@ -246,7 +246,7 @@ for mode in --exact --near; do
     same "  is refused too" "dedup: trained.idx: was made of the tokens that are trained on, and this run compares all" "$(cat err)"
     dedup -q $mode --stage sign --work w$mode --on trained --part 0/1 q.tks
     status "dedup $mode: a stage with the other" 1 dedup -q $mode --stage group --work w$mode --part 0/1
-    check "  is refused" grep -q "sign.0-of-1: was made with on=trained, and this run is without it" err
+    check "  is refused" grep -q "sign.0-of-1: was made with --on=trained, now without" err
     dedup -q $mode --stage sign --work v$mode --part 0/1 q.tks 2>err
     dedup $mode --stage sign --work u$mode --part 0/1 q.tks 2>err
     [ $mode = --exact ] || check "  the stage sign warns" grep -q 'one long prompt' err

@@ -233,7 +233,7 @@ def refused():
     all_of = list(steps("w", 2, 2, options, "q"))
     must(all_of[0][2])
     no("plan without a part", "count.1-of-2 is missing; run stage count for part 1/2", all_of[2][2])
-    no("count with other options", "max-segments=0, and this run has max-segments=3", all_of[0][2] + ["--max-segments", "3"])
+    no("count with other options", "was made without --max-segments, now --max-segments=3; remove it, or use -f", all_of[0][2] + ["--max-segments", "3"])
     r = must(all_of[0][2] + ["-v"])
     result("was there already" in r.err, "count: a finished job is not done again", r)
     must(all_of[1][2])
@@ -243,8 +243,8 @@ def refused():
     must(all_of[2][2])
     r = must(all_of[2][2] + ["-v"])
     result("was there already" in r.err, "plan: a finished job is not done again", r)
-    no("plan with other options", "pack=bfd, and this run has pack=ffd", all_of[2][2] + ["--method", "ffd"])
-    no("scatter with other options", "long=split, and this run has long=drop", all_of[3][2] + ["--long", "drop"])
+    no("plan with other options", "was made without --method, now --method=ffd; remove it and run stage count again", all_of[2][2] + ["--method", "ffd"])
+    no("scatter with other options", "was made without --long, now --long=drop", all_of[3][2] + ["--long", "drop"])
     no("scatter of another number of parts", "plan: is of 2 parts, and this run is part 0/3",
        base + work + ["--stage", "scatter", "--part", "0/3", "-o", "x", "q3-0.tks"])
     no("scatter of another stream", "differs from the one that w/count.0-of-2 was made from", all_of[3][2][:-1] + ["q2-1.tks"])
@@ -259,7 +259,7 @@ def refused():
     must(all_of[4][2] + ["-f"])
     no("gather of a range that is none", "has 2 ranges, so part 0/3 does not exist",
        base + work + ["--stage", "gather", "--part", "0/3", "-o", "x"])
-    no("gather with other options", "fill=pad, and this run has fill=drop", all_of[5][2] + ["--fill", "drop"])
+    no("gather with other options", "was made without --fill, now --fill=drop", all_of[5][2] + ["--fill", "drop"])
     # A count that is made again from another stream: the plan, and what follows, is not of it.
     must(["pack"] + options + work + ["--stage", "count", "--part", "0/2", "-f", "q2-1.tks"])
     no("scatter that is done, of another count", "was made from w/count.0-of-2", all_of[3][2])
@@ -341,7 +341,7 @@ def damaged():
     # Files of other kinds, and other programs'.
     for name, other, say, argv in (
             ("plan", "count.0-of-2", "is part 0/2 of a stage; expected the file of all parts", all_of[3][2]),
-            ("scatter.0-of-2", "count.0-of-2", "was made with stage=count, and this run has stage=scatter", all_of[5][2]),
+            ("scatter.0-of-2", "count.0-of-2", "was made by --stage count, now scatter", all_of[5][2]),
             ("scatter.0-of-2", "scatter.1-of-2", "is part 1/2; expected part 0/2", all_of[5][2])):
         data = open("w/" + name, "rb").read()
         shutil.copy("w/" + other, "w/" + name)

@@ -299,7 +299,7 @@ def orders():
         result(r.status == 2 and say in r.err and r.err.count("\n") == 1, "refused: " + what, r)
     must(list(counts(plain, "w2", 3, ["--order", "ascending"], "cut"))[0])
     r = Run(list(counts(plain, "w2", 3, ["--order", "descending"], "cut"))[0])
-    result(r.clear_failure() and "by=ascending, and this run has by=descending" in r.err, "refused: another order", r)
+    result(r.clear_failure() and "was made with --order=ascending, now --order=descending" in r.err, "refused: another order", r)
 
 
 # ---- what is refused ----
@@ -337,13 +337,13 @@ def refused():
     r = must(["shuffle"] + stage("scatter", "0/3", ["--ranges", "4", "--stats", "s.json"], first))
     result(json.load(open("s.json"))["skipped"] and os.stat("good/scatter.0-of-3").st_mtime_ns == before, "scatter is skipped", r)
     no("another seed", ["--seed", "5"] + WDS + ["--work", "good", "--stage", "scatter", "--part", "0/3", "--ranges", "4"] + first,
-       "was made with seed=4, and this run has seed=5")
+       "was made with --seed=4, now --seed=5")
     no("another sample", stage("scatter", "0/3", ["--ranges", "4", "--sample", "0.5"], first), "sample=0.5")
-    no("other ranges", stage("scatter", "0/3", ["--ranges", "5"], first), "ranges=4, and this run has ranges=5")
+    no("other ranges", stage("scatter", "0/3", ["--ranges", "5"], first), "was made with --ranges=4, now --ranges=5")
     no("another input", stage("scatter", "0/3", ["--ranges", "4"], share(label, 3)[1]), "was made from another stream")
     no("other ranges in gather", stage("gather", "0/3", gather), "has 4 ranges, so part 0/3 does not exist")
     no("another seed in gather", ["--seed", "5"] + WDS + gather + ["--work", "good", "--stage", "gather", "--part", "0/4"], "seed=4")
-    no("a stream of what was scattered for shards", stage("gather", "0/4", ["-o", "x"], base=[]), "order=buckets, and this run has order=all")
+    no("a stream of what was scattered for shards", stage("gather", "0/4", ["-o", "x"], base=[]), "was made with order=buckets, now order=all")
     must(["tokenize", "-t", "builtin", "l.jsonl", "-o", "b.tks"])
     must(["decompose", "--label-token", "--min", "32", "--max", "512", "b.tks", "--tail", "drop", "-o", "b2.tks"])
     no("another tokenizer", stage("scatter", "0/3", ["--ranges", "4"], ["b2.tks"]), "another tokenizer")
@@ -391,13 +391,13 @@ def refused():
     for argv in counts(label, "m", 3, WDS + mix):
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"], "%s is skipped" % argv[-1])
-    no("another mix", stage("scatter", "0/3", ["--mix", "web=0.4,code=0.6"], first, work="m"), "mix=web=0.5,code=0.5, and this run has mix=web=0.4")
+    no("another mix", stage("scatter", "0/3", ["--mix", "web=0.4,code=0.6"], first, work="m"), "was made with --mix=web=0.5,code=0.5, now --mix=web=0.4")
     no("a stream that was not counted", stage("scatter", "0/3", mix, share(label, 3)[1], work="m"), "differs from the one that m/count.0-of-3 was made from")
     no("a mix of other parts", stage("scatter", "0/2", mix, first, work="m"), "is of 3 parts, and this run is part 0/2")
     for i, s in enumerate(share(label, 3)):
         must(["shuffle"] + stage("scatter", "%d/3" % i, mix + ["--ranges", "2"], s, work="m"))
     must(["shuffle"] + stage("count", "0/3", ["-f", "--mix", "web=0.4,code=0.6"], first, work="m"))
-    no("count files of two mixes", stage("mix", None, mix, work="m"), "was made with mix=")
+    no("count files of two mixes", stage("mix", None, mix, work="m"), "was made with --mix=")
 
 
 # ---- files that are not what they were ----

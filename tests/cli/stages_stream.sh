@@ -88,7 +88,7 @@ for v in order domains ids; do
     refuses "pack scatter, $v" 'differs from the one that wk/count.0-of-1 was made from' pack --length 64 --stage scatter --work wk $part -o x.tks in.tks
 done
 pack --length 64 --stage scatter --work wk $part --ranges 2 -o p.tks first.tks
-refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, and this run has ranges=3; remove it, or use -f' \
+refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with --ranges=2, now --ranges=3; remove it, or use -f' \
     pack --length 64 --stage scatter --work wk $part --ranges 3 -o p.tks first.tks
 status "  -f makes it again" 0 pack --length 64 --stage scatter -f --work wk $part --ranges 3 -o p.tks first.tks
 shuffle --mix a=1,b=2 --stage mix --work wm

@@ -139,7 +139,7 @@ part -v 2>err
 check "  with which the part is not made again" grep -q 'part.tks: is there already' err
 echo b.example >>other-name
 status "  with another list it is refused" 1 part
-check "    by the list's name" grep -q 'other-name' err
+check "    by the option's name" grep -q 'part.tks: was made with other contents of the file of --urls-drop; remove it or use -f' err
 status "  or made with -f" 0 part -f
 status "ids without a field" 2 tokenize -t bytes --ids-keep ids -o x.tks u.jsonl
 same "  says so" "tokenize: --ids-keep: needs --id-field, the field with the records' ids" "$(cat err)"

@@ -131,7 +131,7 @@ enum { A, B, TABLES };
 static void refused(const struct slu_table_spec *table, const struct slu_stage *stage,
                     unsigned n_stage, const char *why)
 {
-    const struct slu_flow_spec spec = {"x", table, stage, TABLES, n_stage};
+    const struct slu_flow_spec spec = {"x", table, stage, TABLES, n_stage, NULL};
     struct slu_err err = SLU_ERR_INIT;
 
     assert_int_equal(check(&spec, &err), SLU_E_USAGE);
@@ -146,8 +146,7 @@ static void test_does_not_fit(void **state)
         [B] = {"b", SLU_ROWS, SLU_CUT_PARTS, 1, 20},
     };
     const struct slu_stage
-        first = {"first", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(A), 1, 4, NULL, NULL,
-                 NULL},
+        first = {"first", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(A), 1, 4, NULL, NULL},
         range = {"range",
                  SLU_STAGE_RANGES,
                  SLU_STAGE_IN({A, SLU_READ_RANGE}),
@@ -156,12 +155,11 @@ static void test_does_not_fit(void **state)
                  1,
                  4,
                  NULL,
-                 NULL,
                  NULL};
     struct slu_stage s[3] = {first, range};
 
     (void)state;
-    const struct slu_flow_spec good = {"x", table, s, TABLES, 2};
+    const struct slu_flow_spec good = {"x", table, s, TABLES, 2, NULL};
     assert_int_equal(check(&good, NULL), SLU_OK);
     s[1].share = 5;
     refused(table, s, 2, "more than all memory");

@@ -186,13 +186,6 @@ static void test_of_a_stage(void **state)
     assert_int_equal(slu_work_open(folder, "scatter", &h, &f, &err), 0);
     assert_int_equal(slu_workfile_head(f)->count[2], 42);
     slu_workfile_free(f);
-    h.param = "length=64 method=ffd";
-    assert_int_equal(slu_work_open(folder, "scatter", &h, &f, &err), SLU_E_MISMATCH);
-    assert_non_null(
-        strstr(err.msg, "was made with method=bfd, and this run has method=ffd"));
-    h.param = NULL;
-    assert_int_equal(slu_work_open(folder, "scatter", &h, &f, &err), 0);
-    slu_workfile_free(f);
     h.part = 2;
     assert_int_equal(slu_work_open(folder, "scatter", &h, &f, &err), SLU_E_MISMATCH);
     assert_non_null(strstr(err.msg, "is missing; run stage scatter for part 2/3"));

@@ -17,38 +17,34 @@ static const char *const pers[] = {"domain", NULL};
 #define AT(field) offsetof(struct choose_opts, field)
 static const struct cli_opt options[] = {
     {"domain", 0, CLI_CUSTOM, AT(domain), "NAME[,NAME...]",
-     "keep documents of these domains; an empty name: without a domain", .result = true,
+     "keep documents of these domains; an empty name: without a domain",
      .parse = choose_parse_domain},
     {"source", 0, CLI_CUSTOM, AT(source), "NAME[,NAME...]",
-     "keep documents of these sources; names may have *, ? and [ ]", .result = true,
+     "keep documents of these sources; names may have *, ? and [ ]",
      .parse = choose_parse_source},
-    {"ids-keep", 0, CLI_CUSTOM, AT(ids_keep.id), "FILE",
-     "keep documents with the records' ids in FILE, one a line", .result = true,
-     .parse = choose_parse_ids_keep, .path = true},
-    {"ids-drop", 0, CLI_CUSTOM, AT(ids_drop.id), "FILE",
-     "drop documents with the ids in FILE", .result = true,
-     .parse = choose_parse_ids_drop, .path = true},
+    {"ids-keep", 0, CLI_FILE, AT(ids_keep.file), "FILE",
+     "keep documents with the records' ids in FILE, one a line"},
+    {"ids-drop", 0, CLI_FILE, AT(ids_drop.file), "FILE",
+     "drop documents with the ids in FILE"},
     {"length", 0, CLI_CUSTOM, AT(length), "MIN..MAX",
      "keep documents of MIN to MAX tokens; MIN.. and ..MAX leave one end\nopen",
-     .result = true, .parse = choose_parse_length},
+     .parse = choose_parse_length},
     {"score", 0, CLI_CUSTOM, AT(score), "COMPARISON[,...]",
      "keep documents whose score is as '>=3' or '>=3,<4.5' says; those\n"
      "without a score are dropped",
-     .result = true, .parse = choose_parse_score},
+     .parse = choose_parse_score},
     {"top", 0, CLI_CUSTOM, AT(top), "P%|N",
-     "of these, keep the best P percent, or N tokens", .result = true,
-     .parse = choose_parse_top},
+     "of these, keep the best P percent, or N tokens", .parse = choose_parse_top},
     {"by", 0, CLI_CHOICE, AT(by), NULL,
      "with --top: the best have the highest score (default), are the\n"
      "longest, or are drawn by a hash of --seed",
-     .choice = bys, .result = true},
+     .choice = bys},
     {"unit", 0, CLI_CHOICE, AT(unit), NULL,
-     "with --top: P and N count tokens (default) or documents", .choice = units,
-     .result = true},
-    {"per", 0, CLI_CHOICE, AT(per), NULL, "with --top: of each domain", .choice = pers,
-     .result = true},
+     "with --top: P and N count tokens (default) or documents", .choice = units},
+    {"per", 0, CLI_CHOICE, AT(per), NULL, "with --top: of each domain", .choice = pers},
     {"partition", 0, CLI_STRING, AT(partition), "DIR",
-     "write a stream for each domain into the new folder DIR", .path = true},
+     "write a stream for each domain into the new folder DIR", .path = true,
+     .effect = CLI_NOTHING},
     CLI_FLOW_ROWS(AT(flow), "rank|cut|filter"),
     {0},
 };
@@ -124,16 +120,6 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
     return &slu_choose_spec;
 }
 
-static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
-{
-    const struct choose_opts *o = ctx->opts;
-    int rc = cli_flow_inputs(ctx, in, err);
-
-    if (!rc)
-        rc = cli_list_input(&o->ids_keep, in, err);
-    return rc ? rc : cli_list_input(&o->ids_drop, in, err);
-}
-
 /* ---- a stream in, a stream out ---- */
 
 static int open_output(void *ctx, struct slu_err *err)
@@ -161,22 +147,6 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
 {
     return cli_reopen_reader(((struct job *)ctx)->ctx, r, err);
-}
-
-/* The options that decide the files of stages. */
-static int words(void *ctx, struct slu_buf *t, struct slu_err *err)
-{
-    const struct cli_ctx *c = ((const struct job *)ctx)->ctx;
-    char *text = NULL, hex[33];
-    int rc = cli_provenance(c, &text, err);
-
-    if (!rc) {
-        slu_u128_hex(slu_hash128(text, strlen(text)), hex);
-        rc = slu_buf_printf(t, err, " options=%s seed=%llu", hex,
-                            (unsigned long long)c->common.seed);
-    }
-    free(text);
-    return rc;
 }
 
 /* Whether no sequence is chosen of n_seq, and *why: the criterion that dropped them all;
@@ -283,7 +253,6 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                                        .emit = emit,
                                        .again = cli_reads_twice(ctx) ? again : NULL,
                                        .open = open_output,
-                                       .words = words,
                                        .ctx = &j};
     int rc = check(ctx, err);
 
@@ -339,7 +308,7 @@ const struct slu_tool slu_tool = {
     .check_part = check_part,
     .flow = flow,
     .flow_at = AT(flow),
-    .inputs = inputs,
+    .inputs = cli_flow_inputs,
     .examples = "  choose --score '>=3' --length 100.. docs.tks -o good.tks\n"
                 "  choose --top 10% --by score --per domain docs.tks -o best.tks\n"
                 "  tokenize corpus.jsonl | choose --domain web,code | decompose\n"

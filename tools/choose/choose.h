@@ -36,8 +36,6 @@ int choose_parse_source(void *opts, const char *value, struct slu_err *err);
 int choose_parse_length(void *opts, const char *value, struct slu_err *err);
 int choose_parse_score(void *opts, const char *value, struct slu_err *err);
 int choose_parse_top(void *opts, const char *value, struct slu_err *err);
-int choose_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
-int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
 
 /* Reads the lists of ids into the options, and fills w. choose_wanted_release() frees
  * both; the caller calls it also after a failure. */

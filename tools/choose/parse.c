@@ -46,18 +46,6 @@ int choose_parse_source(void *opts, const char *value, struct slu_err *err)
                   : slu_fail(err, SLU_E_USAGE, "--source: expected NAME[,NAME...]");
 }
 
-int choose_parse_ids_keep(void *opts, const char *value, struct slu_err *err)
-{
-    (void)err;
-    return cli_list_parse(&((struct choose_opts *)opts)->ids_keep, value);
-}
-
-int choose_parse_ids_drop(void *opts, const char *value, struct slu_err *err)
-{
-    (void)err;
-    return cli_list_parse(&((struct choose_opts *)opts)->ids_drop, value);
-}
-
 /* ---- lengths ---- */
 
 static bool length_range(const char *value, uint64_t *least, uint64_t *most)

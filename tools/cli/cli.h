@@ -17,6 +17,7 @@
 #include "formats/ids/tokens.h"
 #include "lib/base/device.h"
 #include "lib/base/err.h"
+#include "lib/flow/made.h"
 #include "lib/stream/account.h"
 #include "lib/stream/steps.h"
 #include "lib/stream/stream.h"
@@ -28,7 +29,9 @@ enum cli_kind {
     CLI_STRING,       /* const char * */
     CLI_OUTPUT,       /* const char *: a file to write, which no other option reads
                          or writes */
-    CLI_INPUT,        /* const char *: a file to read */
+    CLI_INPUT,        /* const char *: a file to read, which states nothing that
+                         decides the output but names or bounds it */
+    CLI_FILE,         /* struct cli_file: a file to read, whose contents decide */
     CLI_COUNT,        /* uint64_t as lib/base/number.h reads it: 20M is 20,000,000 */
     CLI_MAYBE_COUNT,  /* as CLI_COUNT, with an optional value: UINT64_MAX without a
                          value */
@@ -42,12 +45,20 @@ enum cli_kind {
     CLI_CUSTOM,       /* parse() reads the value */
 };
 
-/* The lasting effect of an option. */
+/* The lasting effect of an option. An option decides the results unless its row says
+ * otherwise: one that is forgotten makes an output again too often, and never takes the
+ * output of another command for its own. */
 enum cli_effect {
+    CLI_DECIDES, /* decides results: the provenance records the option */
+    CLI_BYTES,   /* decides only the bytes of the output: the manifest and the files of
+                    stages record the option */
     CLI_NOTHING, /* no lasting effect */
-    CLI_RESULT,  /* changes results: the provenance records the option */
-    CLI_BYTES,   /* changes only the bytes of the output: the manifest records the
-                    option */
+};
+
+/* A file whose contents decide. */
+struct cli_file {
+    const char *path; /* borrowed; NULL: the option is not given */
+    const char *id;   /* for the provenance; known when the file was read */
 };
 
 struct cli_opt {
@@ -60,11 +71,20 @@ struct cli_opt {
     const char *help;          /* one or more lines, separated by "\n"; NULL: --help
                                   does not show the option */
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
-    int result;                /* enum cli_effect */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
     bool path; /* a CLI_STRING or CLI_CUSTOM names a file or folder, or several with
                   commas, as CLI_INPUT and CLI_OUTPUT do: no address is accepted */
     uint64_t least, most; /* range of a given CLI_COUNT or CLI_SIZE; most 0: no limit */
+    int effect;           /* enum cli_effect */
+    /* The first stage whose files it decides; a flow without it: none. NULL, or no flow:
+     * all. */
+    const char *from;
+    /* The value that changes nothing in a run that succeeds without the option; "":
+     * any. */
+    const char *lenient;
+    /* Of a CLI_CUSTOM: the file, named in its value, whose contents decide; NULL:
+     * none. */
+    const char *(*file)(const void *opts);
 };
 
 /* Options that every program has. */
@@ -100,6 +120,8 @@ struct cli_ctx {
     struct slu_account earlier; /* of this program's earlier stages, for cli_steps */
     struct slu_source_rows sources; /* of the text, counted by cli_open_writer's */
     bool counts_sources;            /* writer, if this is set before */
+    uint64_t rejected; /* records left out that would have ended a run without lenient
+                          options */
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader by a run that writes no stream */
     const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:
@@ -148,7 +170,7 @@ struct slu_tool {
     /* The mode, a static string for reports, of a program that can run more than once
      * in a pipe. NULL: the program has one mode. */
     const char *(*mode)(const struct cli_ctx *ctx);
-    /* Adds all files that the run reads, except the values of CLI_INPUT options. The
+    /* Adds all files that the run reads, except those of CLI_INPUT, CLI_FILE and cli_opt.file. The
      * manifest lists these files, and no output may replace one of them
      * (tools/cli/cli_inputs.h). NULL: cli_inputs_add_streams. */
     int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
@@ -173,8 +195,18 @@ const char *cli_stage_of(const struct cli_ctx *ctx);
  * */
 bool cli_given(const struct cli_ctx *ctx, const char *name);
 
-/* The canonical text, for the provenance chain, of all options that affect results and
- * differ from their defaults. Caller frees with free(). */
+/* Whose options a record has. All have those that decide results and are not lenient. */
+enum cli_scope {
+    CLI_OF_STREAM, /* the provenance: with those about files of ids */
+    CLI_OF_STAGES, /* work files and sets: with those that decide bytes, and contents of
+                      files */
+    CLI_OF_OUTPUT, /* the manifest: with all of these, and lenient ones */
+};
+/* Makes the record of all options that are in scope and differ from their defaults.
+ * Caller releases it, also after a failure. */
+SLU_MUST_USE int cli_made(const struct cli_ctx *ctx, struct slu_made *m,
+                          enum cli_scope scope, struct slu_err *err);
+/* The text of these options for the provenance chain. Caller frees with free(). */
 SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,
                                 struct slu_err *err);
 

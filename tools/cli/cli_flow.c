@@ -170,7 +170,12 @@ int cli_flow_run(struct cli_ctx *ctx, struct slu_flow_cfg cfg, bool again,
         cfg.progress = cli_progress_of; /* those show the stream's own */
         cfg.progress_ctx = ctx;
     }
-    int rc = s ? slu_flow_stage(&cfg, &job, r, err) : slu_flow_run(&cfg, r, err);
+    struct slu_made made = {.n = 0};
+    int rc = s ? cli_made(ctx, &made, CLI_OF_STAGES, err) : SLU_OK;
+    cfg.made = &made;
+    if (!rc)
+        rc = s ? slu_flow_stage(&cfg, &job, r, err) : slu_flow_run(&cfg, r, err);
+    slu_made_release(&made);
     if (rc)
         return rc;
     ctx->spill_bytes = r->spilled_byte;

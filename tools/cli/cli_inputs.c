@@ -205,9 +205,12 @@ int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err
 {
     int rc = ctx->tool->inputs ? ctx->tool->inputs(ctx, in, err)
                                : cli_inputs_add_streams(ctx, in, err);
-    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++)
-        if (o->kind == CLI_INPUT && cli_path(o, ctx->opts))
-            rc = cli_inputs_add(in, cli_path(o, ctx->opts), 0, UINT64_MAX, err);
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
+        const char *path =
+            o->kind == CLI_INPUT ? cli_path(o, ctx->opts) : cli_file_of(o, ctx->opts);
+        if (path)
+            rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+    }
     return rc;
 }
 
@@ -330,7 +333,9 @@ static const char *base(const char *name)
     return slash ? slash + 1 : name;
 }
 
-int cli_as_written(char **out, const char *text, struct slu_err *err)
+/* *out is the text as JSON returns it, with each invalid UTF-8 byte replaced. Caller
+ * frees. */
+static int as_written(char **out, const char *text, struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
     struct slu_json *j = NULL;
@@ -360,7 +365,7 @@ static int text_differs(struct slu_json_value was, const char *key, const char *
     *had = NULL;
     if (!slu_json_get(was, key, &v) || !slu_json_string(v, &s, &len))
         return SLU_OK;
-    int rc = cli_as_written(&now, text, err);
+    int rc = as_written(&now, text, err);
     if (!rc && strcmp(base_name ? base(s) : s, base_name ? base(now) : now))
         *had = s;
     free(now);

@@ -76,9 +76,6 @@ SLU_MUST_USE int cli_input_check(const struct cli_input *i, struct slu_err *err)
  * range and time. */
 SLU_MUST_USE int cli_input_put(struct slu_buf *b, const struct cli_input *i,
                                bool with_place, struct slu_err *err);
-/* *out is the text as JSON returns it, with each invalid UTF-8 byte replaced. Caller
- * frees. */
-SLU_MUST_USE int cli_as_written(char **out, const char *text, struct slu_err *err);
 /* Signs i if necessary, and compares it with the output of an earlier cli_input_put.
  * *what describes the difference, in `text`; NULL: no difference. */
 SLU_MUST_USE int cli_input_compare(struct cli_input *i, struct slu_json_value was,

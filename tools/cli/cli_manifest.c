@@ -17,7 +17,8 @@
 struct cli_manifest {
     char *path;
     struct cli_inputs in;
-    struct slu_buf args;  /* each ends with a NUL */
+    struct slu_buf made; /* the record, as an object */
+    bool lenient;
     struct slu_json *old; /* owns the strings of the account's reasons */
 };
 
@@ -26,63 +27,6 @@ typedef struct slu_json_value value;
 
 /* ---- differences ---- */
 
-/* Length of "min" in "--min=512". */
-static size_t name_len(const char *arg)
-{
-    return strcspn(arg, "=");
-}
-
-/* The argument of the option that the first n bytes of arg name; NULL: not given. */
-static const char *find(const struct slu_buf *args, const char *arg, size_t n)
-{
-    for (size_t at = 0; at < args->len; at += strlen((char *)args->data + at) + 1) {
-        const char *s = (const char *)args->data + at;
-        if (name_len(s) == n && !memcmp(s, arg, n))
-            return s;
-    }
-    return NULL;
-}
-
-/* Describes the first argument that differs; false: all are equal. */
-static bool args_differ(const struct slu_buf *was, const struct slu_buf *now,
-                        char *text, size_t cap)
-{
-    for (size_t at = 0; at < was->len; at += strlen((char *)was->data + at) + 1) {
-        const char *a = (const char *)was->data + at, *b = find(now, a, name_len(a));
-        if (b && !strcmp(a, b))
-            continue;
-        if (b)
-            snprintf(text, cap, "was made with %s, now %s", a, b);
-        else
-            snprintf(text, cap, "was made with %s, now without", a);
-        return true;
-    }
-    for (size_t at = 0; at < now->len; at += strlen((char *)now->data + at) + 1) {
-        const char *b = (const char *)now->data + at;
-        if (find(was, b, name_len(b)))
-            continue;
-        snprintf(text, cap, "was made without %.*s, now %s", (int)name_len(b), b, b);
-        return true;
-    }
-    return false;
-}
-
-static int read_args(struct slu_buf *args, value root, struct slu_err *err)
-{
-    struct slu_json_iter it;
-    value list;
-    const char *s;
-    size_t n;
-    int rc = SLU_OK;
-    if (!slu_json_get(root, "arguments", &list))
-        return SLU_OK;
-    slu_json_iter_init(&it, list);
-    while (!rc && slu_json_next(&it))
-        if (slu_json_string(it.value, &s, &n))
-            rc = slu_buf_append(args, s, strlen(s) + 1, err);
-    return rc;
-}
-
 static uint64_t number_of(value root, const char *key)
 {
     value v;
@@ -90,49 +34,6 @@ static uint64_t number_of(value root, const char *key)
     if (slu_json_get(root, key, &v))
         (void)slu_json_u64(v, &n);
     return n;
-}
-
-static void put_part(value root, char *text, size_t cap)
-{
-    struct slu_json_iter it;
-    uint64_t v[2] = {0, 0};
-    value part;
-    snprintf(text, cap, "the whole");
-    if (!slu_json_get(root, "part", &part))
-        return;
-    slu_json_iter_init(&it, part);
-    for (int i = 0; i < 2 && slu_json_next(&it); i++)
-        (void)slu_json_u64(it.value, &v[i]);
-    snprintf(text, cap, "part %llu/%llu", (ull)v[0], (ull)v[1]);
-}
-
-/* Compares program, version, stage, part and seed. */
-static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t cap)
-{
-    const struct cli_part *p = &ctx->common.part;
-    const char *stage = cli_stage_of(ctx);
-    const char *program = slu_json_get_string(was, "program", "?"),
-               *version = slu_json_get_string(was, "version", "?"),
-               *old = slu_json_get_string(was, "stage", "none");
-    char part[64] = "the whole", old_part[64];
-    put_part(was, old_part, sizeof old_part);
-    if (p->n)
-        snprintf(part, sizeof part, "part %llu/%llu", (ull)p->i, (ull)p->n);
-    if (strcmp(program, ctx->tool->name))
-        snprintf(text, cap, "was made by %s, not %s", program, ctx->tool->name);
-    else if (strcmp(version, SLU_VERSION))
-        snprintf(text, cap, "was made by version %s, this is %s", version, SLU_VERSION);
-    else if (strcmp(old, stage ? stage : "none"))
-        snprintf(text, cap, "was made by --stage %s, now %s", old,
-                 stage ? stage : "none");
-    else if (strcmp(part, old_part))
-        snprintf(text, cap, "was made as %s, now %s", old_part, part);
-    else if (number_of(was, "seed") != ctx->common.seed)
-        snprintf(text, cap, "was made with --seed %llu, now %llu",
-                 (ull)number_of(was, "seed"), (ull)ctx->common.seed);
-    else
-        return false;
-    return true;
 }
 
 static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t cap,
@@ -258,15 +159,13 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
                    struct slu_err *err)
 {
     value root = slu_json_root(m->old);
-    struct slu_buf was = SLU_BUF_INIT;
+    struct slu_json *now = NULL;
     char text[2 * PATH_MAX + 200];
     const char *what = text;
-    int rc = read_args(&was, root, err);
-    bool differs = !rc && (run_differs(ctx, root, text, sizeof text) ||
-                           args_differ(&was, &m->args, text, sizeof text));
-    slu_buf_release(&was);
-    if (!rc && !differs)
+    int rc = slu_json_parse(&now, m->made.data, m->made.len, err);
+    if (!rc && !slu_made_differs(root, slu_json_root(now), text, sizeof text))
         rc = inputs_differ(&m->in, root, text, sizeof text, &what, err);
+    slu_json_free(now);
     if (rc)
         return rc;
     if (what)
@@ -300,20 +199,20 @@ static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err
     return SLU_OK;
 }
 
-/* The arguments, as a manifest states them. */
-static int put_args(struct cli_ctx *ctx, struct slu_buf *args, struct slu_err *err)
+/* The record, as an object. */
+static int put_made(const struct cli_ctx *ctx, struct cli_manifest *m,
+                    struct slu_err *err)
 {
-    struct slu_buf b = SLU_BUF_INIT;
-    int rc = cli_arguments(ctx, &b, true, err);
-    for (size_t at = 0; at < b.len && !rc; at += strlen((char *)b.data + at) + 1) {
-        char *text = NULL;
-        rc = cli_as_written(&text, (char *)b.data + at, err);
-        if (!rc)
-            rc = slu_buf_append(args, text, strlen(text) + 1, err);
-        free(text);
-    }
-    slu_buf_release(&b);
-    return rc;
+    struct slu_made made;
+    int rc = cli_made(ctx, &made, CLI_OF_OUTPUT, err);
+    for (size_t i = 0; i < made.n; i++)
+        m->lenient |= made.word[i].kind == SLU_MADE_LENIENT;
+    if (!rc)
+        rc = slu_buf_append(&m->made, "{", 1, err);
+    if (!rc)
+        rc = slu_made_put(&made, UINT_MAX, &m->made, err);
+    slu_made_release(&made);
+    return rc ? rc : slu_buf_append(&m->made, "}", 1, err);
 }
 
 int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *err)
@@ -366,7 +265,7 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     }
     ctx->manifest = m;
     m->path = path;
-    rc = put_args(ctx, &m->args, err);
+    rc = put_made(ctx, m, err);
     if (!rc)
         rc = cli_inputs_of_run(ctx, &m->in, err);
     if (!rc)
@@ -384,21 +283,6 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
 }
 
 /* ---- after the run ---- */
-
-static int put_arguments(struct slu_buf *b, const struct slu_buf *args,
-                         struct slu_err *err)
-{
-    int rc = slu_buf_printf(b, err, ",\n  \"arguments\": [");
-    for (size_t at = 0; at < args->len && !rc;) {
-        const char *s = (const char *)args->data + at;
-        if (at)
-            rc = slu_buf_append(b, ", ", 2, err);
-        if (!rc)
-            rc = slu_json_put_string(b, s, strlen(s), err);
-        at += strlen(s) + 1;
-    }
-    return rc ? rc : slu_buf_append(b, "]", 1, err);
-}
 
 static int put_inputs(struct slu_buf *b, struct cli_inputs *in, struct slu_err *err)
 {
@@ -439,13 +323,13 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     if (!m || stat(ctx->common.output, &st) ||
         !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_stage_of(ctx))))
         return SLU_OK; /* stages share the folder and record their own files */
-    int rc = slu_buf_append(&b, "{\n  ", 4, err);
+    int rc = slu_buf_printf(&b, err, "{\n  \"version\": \"%s\",\n  ", SLU_VERSION);
+    if (!rc && ctx->tool->mode)
+        rc = slu_buf_printf(&b, err, "\"mode\": \"%s\",\n  ", ctx->tool->mode(ctx));
     if (!rc)
-        rc = cli_put_run(ctx, &b, err);
-    if (!rc)
-        rc = put_arguments(&b, &m->args, err);
-    if (!rc)
-        rc = slu_buf_printf(&b, err, ",\n  \"seed\": %llu", (ull)ctx->common.seed);
+        rc = slu_buf_append(&b, m->made.data + 1, m->made.len - 2, err);
+    if (!rc && m->lenient)
+        rc = slu_buf_printf(&b, err, ",\n  \"rejected\": %llu", (ull)ctx->rejected);
     if (!rc)
         rc = put_inputs(&b, &m->in, err);
     if (!rc)
@@ -476,7 +360,7 @@ void cli_manifest_free(struct cli_ctx *ctx)
         return;
     free(m->path);
     cli_inputs_release(&m->in);
-    slu_buf_release(&m->args);
+    slu_buf_release(&m->made);
     slu_json_free(m->old);
     free(m);
     ctx->manifest = NULL;

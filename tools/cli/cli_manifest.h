@@ -12,9 +12,9 @@
  * FILE may also be a folder of shards, which is compared by its report.json. Stages
  * that share a folder have no manifest for the folder.
  *
- * Compared are program, version, stage, part, seed, the arguments that affect results
- * or bytes, and the contents of the inputs (cli_inputs.h). Inputs that cannot be
- * compared (standard input, a folder) are read again each time.
+ * Compared are the record (lib/flow/made.h) and the contents of the inputs
+ * (cli_inputs.h). Inputs that cannot be compared (standard input, a folder) are read
+ * again each time.
  */
 #ifndef SLU_CLI_MANIFEST_H
 #define SLU_CLI_MANIFEST_H

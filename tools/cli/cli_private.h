@@ -17,7 +17,7 @@ const char *cli_choices(const struct cli_opt *o, char text[CLI_CHOICES]);
 /* Whether the value may be omitted. */
 bool cli_is_maybe(const struct cli_opt *o);
 
-/* The path in a CLI_INPUT or CLI_OUTPUT option. */
+/* The path in a CLI_INPUT, CLI_FILE or CLI_OUTPUT option. */
 static inline const char *cli_path(const struct cli_opt *o, const void *base)
 {
     return *(const char *const *)(const void *)((const char *)base + o->offset);
@@ -30,6 +30,8 @@ void cli_widen_pipe(int fd);
 void cli_report_input(struct cli_ctx *ctx);
 void cli_input_free(struct cli_ctx *ctx);
 
+/* The file that the option names and whose contents decide; NULL: none. */
+const char *cli_file_of(const struct cli_opt *o, const void *opts);
 /* Fills ctx from argv. SLU_E_USAGE, with one line, for a bad command line. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
                            enum cli_outcome *outcome, struct slu_err *err);
@@ -41,11 +43,6 @@ void cli_outputs_free(struct cli_ctx *ctx);
 struct cli_inputs;
 SLU_MUST_USE int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in,
                                    struct slu_err *err);
-/* Appends the options that affect results and differ from their defaults as
- * "--name=value", each with a NUL; with `bytes` also the options that only affect
- * bytes. */
-SLU_MUST_USE int cli_arguments(const struct cli_ctx *ctx, struct slu_buf *out,
-                               bool bytes, struct slu_err *err);
 /* Appends `"program": …, "version": …` and, if given, `"stage": …, "part": […]`. */
 SLU_MUST_USE int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b,
                              struct slu_err *err);

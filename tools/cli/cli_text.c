@@ -1,9 +1,10 @@
-/* cli_text.c - prints the option table as --help and as the text of the provenance
- * chain. */
+/* cli_text.c - the option table as --help, as the record, and as the text of the
+ * provenance chain. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/cli_flow.h"
+#include "tools/cli/cli_inputs.h"
 #include "tools/cli/cli_private.h"
 
 const char *cli_stage_of(const struct cli_ctx *ctx)
@@ -67,105 +68,177 @@ void cli_print_help(const struct slu_tool *t, FILE *f)
             t->name);
 }
 
-/* ---- provenance ---- */
+/* ---- the record ---- */
 
-static int add_text(struct slu_buf *b, const struct cli_opt *o, const char *value,
-                    struct slu_err *err)
+const char *cli_file_of(const struct cli_opt *o, const void *opts)
 {
-    int rc = slu_buf_printf(b, err, "--%s%s%s", o->name, value ? "=" : "",
-                            value ? value : "");
-    return rc ? rc : slu_buf_append(b, "", 1, err);
+    return o->kind == CLI_FILE ? cli_path(o, opts) : o->file ? o->file(opts) : NULL;
 }
 
-/* Appends option o with its value, unless the value equals `was`. */
-static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *now,
-                      const char *was, struct slu_err *err)
+/* Writes the value of option o to text, unless it equals `was`; *value NULL: it has
+ * none. False: it is the default. */
+static bool value_of(const struct cli_opt *o, const char *now, const char *was,
+                     const char **value, char text[64])
 {
-    char number[64];
-    const char *s, *d;
+    const char *d;
+    *value = text;
     switch (o->kind) {
     case CLI_FLAG:
     case CLI_UNFLAG:
-        if (*(const bool *)now != *(const bool *)was)
-            return add_text(b, o, NULL, err);
-        break;
+        *value = NULL;
+        return *(const bool *)now != *(const bool *)was;
     case CLI_STRING:
     case CLI_INPUT:
-        s = *(const char *const *)(const void *)now;
+        *value = *(const char *const *)(const void *)now;
         d = *(const char *const *)(const void *)was;
-        if (s && (!d || strcmp(s, d)))
-            return add_text(b, o, s, err);
-        break;
+        return *value && (!d || strcmp(*value, d));
+    case CLI_OUTPUT: /* where to is not recorded */
+        d = *(const char *const *)(const void *)now;
+        *value = NULL;
+        return d;
+    case CLI_FILE:
+        *value = ((const struct cli_file *)(const void *)now)->id;
+        return *value;
     case CLI_MAYBE_COUNT:
-        if (*(const uint64_t *)(const void *)now == UINT64_MAX) /* without a value */
-            return memcmp(now, was, 8) ? add_text(b, o, NULL, err) : SLU_OK;
+        if (*(const uint64_t *)(const void *)now == UINT64_MAX) { /* without a value */
+            *value = NULL;
+            return memcmp(now, was, 8);
+        }
         /* fall through */
     case CLI_COUNT:
     case CLI_LENGTH:
     case CLI_SIZE:
-        snprintf(number, sizeof number, "%llu",
-                 *(const unsigned long long *)(const void *)now);
-        if (memcmp(now, was, 8))
-            return add_text(b, o, number, err);
-        break;
+        snprintf(text, 64, "%llu", *(const unsigned long long *)(const void *)now);
+        return memcmp(now, was, 8);
     case CLI_FRACTION:
-        snprintf(number, sizeof number, "%.17g", *(const double *)(const void *)now);
-        if (memcmp(now, was, sizeof(double)))
-            return add_text(b, o, number, err);
-        break;
+        snprintf(text, 64, "%.17g", *(const double *)(const void *)now);
+        return memcmp(now, was, sizeof(double));
     case CLI_LEVEL:
-        snprintf(number, sizeof number, "%d", *(const int *)(const void *)now);
-        if (memcmp(now, was, sizeof(int)))
-            return add_text(b, o, number, err);
-        break;
-    case CLI_OUTPUT:
-        break;
+        snprintf(text, 64, "%d", *(const int *)(const void *)now);
+        return memcmp(now, was, sizeof(int));
     case CLI_CHOICE:
     case CLI_MAYBE_CHOICE:
-        if (memcmp(now, was, sizeof(int)))
-            return add_text(b, o, o->choice[*(const int *)(const void *)now], err);
-        break;
+        if (!memcmp(now, was, sizeof(int)))
+            return false;
+        *value = o->choice[*(const int *)(const void *)now];
+        return true;
     case CLI_CUSTOM: /* the program keeps its canonical text at offset */
-        s = *(const char *const *)(const void *)now;
-        if (s)
-            return add_text(b, o, s, err);
-        break;
+        *value = *(const char *const *)(const void *)now;
+        return *value;
     }
-    return SLU_OK;
+    return false;
 }
 
-int cli_arguments(const struct cli_ctx *ctx, struct slu_buf *out, bool bytes,
-                  struct slu_err *err)
+/* Adds "--name=value". */
+static int add_word(struct slu_made *m, int kind, unsigned from, const char *name,
+                    const char *value, struct slu_err *err)
+{
+    char *word;
+    if (asprintf(&word, "--%s%s%s", name, value ? "=" : "", value ? value : "") < 0)
+        return slu_fail_nomem(err, 1);
+    int rc = slu_made_add(m, (enum slu_made_kind)kind, from, word, err);
+    free(word);
+    return rc;
+}
+
+/* The contents of a file of option o; of a pipe, what was read of it. */
+static int add_contents(struct slu_made *m, const struct cli_opt *o, unsigned from,
+                        const char *path, const char *id, struct slu_err *err)
+{
+    struct cli_inputs in = {0};
+    char hex[33];
+    int rc = cli_inputs_add(&in, path, 0, UINT64_MAX, err);
+    if (!rc)
+        rc = cli_input_sign(in.item, err);
+    if (!rc && in.item[0].regular)
+        slu_u128_hex(in.item[0].sum, hex);
+    if (!rc)
+        rc = add_word(m, SLU_MADE_CONTENTS, from, o->name,
+                      in.item[0].regular ? hex : id, err);
+    cli_inputs_release(&in);
+    return rc;
+}
+
+/* The number of the stage that the option decides first; more than all: none of them. */
+static unsigned from_of(const struct slu_flow_spec *spec, const struct cli_opt *o)
+{
+    unsigned i = 0;
+    while (spec && o->from && i < spec->n_stage && strcmp(spec->stage[i].name, o->from))
+        i++;
+    return i;
+}
+
+static int add_option(struct slu_made *m, const struct cli_opt *o, unsigned from,
+                      const void *base, const void *plain, enum cli_scope scope,
+                      struct slu_err *err)
+{
+    const char *path = scope == CLI_OF_STREAM ? NULL : cli_file_of(o, base), *value;
+    char text[64];
+    if (o->effect == CLI_NOTHING ||
+        (o->effect == CLI_BYTES && scope == CLI_OF_STREAM) ||
+        !value_of(o, (const char *)base + o->offset, (const char *)plain + o->offset,
+                  &value, text))
+        return SLU_OK;
+    const bool lenient =
+        o->lenient && (!*o->lenient || (value && !strcmp(value, o->lenient)));
+    if (lenient && scope != CLI_OF_OUTPUT)
+        return SLU_OK;
+    int rc = o->kind == CLI_FILE && path
+                 ? SLU_OK
+                 : add_word(m, lenient ? SLU_MADE_LENIENT : SLU_MADE_OPTION, from,
+                            o->name, value, err);
+    return rc || !path ? rc : add_contents(m, o, from, path, value, err);
+}
+
+int cli_made(const struct cli_ctx *ctx, struct slu_made *m, enum cli_scope scope,
+             struct slu_err *err)
 {
     const struct slu_tool *t = ctx->tool;
     const struct cli_common common = {.eos_id = SLU_NO_TOKEN};
-    const char *now = ctx->opts, *now_common = (const char *)&ctx->common;
-    char *plain = calloc(1, t->opts_size ? t->opts_size : 1);
+    const struct slu_flow_spec *spec = t->flow ? t->flow(ctx) : NULL;
+    void *plain = calloc(1, t->opts_size ? t->opts_size : 1);
     int rc = plain ? SLU_OK : slu_fail_nomem(err, t->opts_size);
+    *m = (struct slu_made){.program = t->name, .seed = ctx->common.seed};
+    if (scope == CLI_OF_OUTPUT) {
+        m->stage = cli_stage_of(ctx);
+        m->part = ctx->common.part.i;
+        m->of = ctx->common.part.n;
+    }
     if (!rc && t->defaults)
         t->defaults(plain);
     for (const struct cli_opt *o = t->opt; !rc && o && o->name; o++)
-        if (o->result == CLI_RESULT || (bytes && o->result == CLI_BYTES))
-            rc = add_option(out, o, now + o->offset, plain + o->offset, err);
+        rc = add_option(m, o, from_of(spec, o), ctx->opts, plain, scope, err);
     for (const struct cli_opt *o = cli_common_opt; !rc && o->name; o++)
-        if ((o->result == CLI_RESULT || (bytes && o->result == CLI_BYTES)) &&
-            !cli_hidden(t, o))
-            rc = add_option(out, o, now_common + o->offset,
-                            (const char *)&common + o->offset, err);
+        if (scope != CLI_OF_STAGES && !cli_hidden(t, o))
+            rc = add_option(m, o, 0, &ctx->common, &common, scope, err);
     free(plain);
     return rc;
 }
 
+/* The last stage that writes a stream or a set: the options of later ones do not decide
+ * either. */
+static unsigned writing(const struct slu_flow_spec *spec)
+{
+    unsigned n = spec ? spec->n_stage : 0;
+    while (n && !(spec->stage[n - 1].flags & (SLU_STAGE_WRITES | SLU_STAGE_SET)))
+        n--;
+    return n ? n - 1 : 0;
+}
+
 int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
 {
+    const unsigned upto = writing(ctx->tool->flow ? ctx->tool->flow(ctx) : NULL);
     struct slu_buf b = SLU_BUF_INIT;
-    int rc = cli_arguments(ctx, &b, false, err);
-    for (size_t i = 0; i + 1 < b.len && !rc; i++)
-        if (!b.data[i])
-            b.data[i] = ' ';
+    struct slu_made m;
+    int rc = cli_made(ctx, &m, CLI_OF_STREAM, err);
+    for (size_t i = 0; i < m.n && !rc; i++)
+        if (m.word[i].from <= upto)
+            rc = slu_buf_printf(&b, err, "%s%s", b.len ? " " : "",
+                                (const char *)m.text.data + m.word[i].at);
     if (!rc)
         rc = slu_buf_append(&b, "", 1, err);
     *text = rc ? NULL : strdup((char *)b.data);
     slu_buf_release(&b);
+    slu_made_release(&m);
     return rc || *text ? rc : slu_fail_nomem(err, 1);
 }

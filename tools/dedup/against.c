@@ -226,17 +226,17 @@ int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct dedup_opts *o = ctx->opts;
     struct slu_workfile *f = NULL;
-    int rc = slu_workfile_open(&f, o->against, SLU_WORKFILE_INDEX, err);
+    int rc = slu_workfile_open(&f, o->against.path, SLU_WORKFILE_INDEX, err);
 
     if (rc)
         return rc;
     slu_u128_hex(slu_workfile_id(f), o->against_hex);
-    o->against_id = o->against_hex;
+    o->against.id = o->against_hex;
     rc = slu_against_is(f) ? dedup_decontaminate(ctx, f, err)
                            : slu_fail(err, SLU_E_MISMATCH,
                                       "%s: not an index of n-grams; with an index of "
                                       "--near or --exact name that mode too",
-                                      o->against);
+                                      o->against.path);
     slu_workfile_free(f);
     return rc;
 }

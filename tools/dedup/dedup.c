@@ -19,98 +19,84 @@ static const char *const on_names[] = {"all", "trained", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
-/* The provenance records the contents of the index, not its path: see dedup_against. */
-static int take_against(void *opts, const char *value, struct slu_err *err)
-{
-    struct dedup_opts *o = opts;
-
-    (void)err;
-    o->against = value;
-    return SLU_OK;
-}
-
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
     {"exact", 0, CLI_FLAG, AT(exact), NULL,
-     "drop sequences with the same tokens as an earlier one; the default"},
+     "drop sequences with the same tokens as an earlier one; the default",
+     .effect = CLI_NOTHING},
     {"near", 0, CLI_FLAG, AT(near), NULL,
      "drop sequences that are similar to a kept one (MinHash, then\n"
-     "checked)",
-     .result = true},
+     "checked)"},
     {"ngrams", 0, CLI_MAYBE_CHOICE, AT(ngrams), NULL,
      "drop paragraphs, then documents (both, the default), whose n-grams\n"
      "occurred before, by a Bloom filter",
-     .choice = ngrams_names, .result = true},
-    {"bands", 0, CLI_COUNT, AT(bands), "N", "near: bands of a signature; default 14",
-     .result = true},
-    {"rows", 0, CLI_COUNT, AT(rows), "N", "near: values in a band; default 8",
-     .result = true},
+     .choice = ngrams_names},
+    {"bands", 0, CLI_COUNT, AT(bands), "N", "near: bands of a signature; default 14"},
+    {"rows", 0, CLI_COUNT, AT(rows), "N", "near: values in a band; default 8"},
     {"ngram", 0, CLI_COUNT, AT(ngram), "N",
      "near, ngrams: words of an n-gram; default 5; ngrams: default 13, and\n"
-     "0 compares all words at once",
-     .result = true},
+     "0 compares all words at once"},
     {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
-     "near: least Jaccard similarity of n-grams; default 0.8", .result = true,
-     .parse = dedup_parse_threshold},
+     "near: least Jaccard similarity of n-grams; default 0.8",
+     .parse = dedup_parse_threshold, .from = "verify"},
     {"unit", 0, CLI_CHOICE, AT(unit), NULL,
-     "near, ngrams: units of an n-gram; default word", .choice = unit_names,
-     .result = true},
+     "near, ngrams: units of an n-gram; default word", .choice = unit_names},
     {"on", 0, CLI_CHOICE, AT(trained), NULL,
      "exact, near, ngrams: compare all tokens (default), or those that are\n"
      "trained on",
-     .choice = on_names, .result = true},
+     .choice = on_names},
     {"keep", 0, CLI_CHOICE, AT(keep), NULL,
-     "near: document that is kept of similar ones; default first", .choice = keep_names,
-     .result = true},
+     "near: document that is kept of similar ones; default first",
+     .choice = keep_names},
     {"domains", 0, CLI_STRING, AT(domains), "A,B,...",
-     "near: for --keep domain-order, the domains; the first is kept first",
-     .result = true},
+     "near: for --keep domain-order, the domains; the first is kept first"},
     {"no-verify", 0, CLI_UNFLAG, AT(verify), NULL,
-     "near: drop all documents that share a band, similar or not", .result = true},
+     "near: drop all documents that share a band, similar or not", .from = "verify"},
     {"band-cap", 0, CLI_COUNT, AT(band_cap), "N",
      "near: compare only with the first N documents of a band; default 256",
-     .result = true},
+     .from = "group"},
     {"audit", 0, CLI_MAYBE_COUNT, AT(audit), "N",
      "near: report the pairs that the bands missed, by an exact join with\n"
-     "N documents (default 1000), and how similar dropped documents are"},
+     "N documents (default 1000), and how similar dropped documents are",
+     .effect = CLI_NOTHING},
     {"overlap", 0, CLI_CUSTOM, AT(overlap), "FRACTION",
      "ngrams: drop a text if this fraction of its n-grams occurred before;\n"
      "default 0.8",
-     .result = true, .parse = dedup_parse_overlap},
+     .parse = dedup_parse_overlap},
     {"fp-rate", 0, CLI_FRACTION, AT(fp_rate), "FRACTION",
      "ngrams: fraction of new n-grams that the filter may take for known\n"
-     "ones; default 0.01",
-     .result = true},
+     "ones; default 0.01"},
     {"min-words", 0, CLI_COUNT, AT(min_words), "N",
-     "ngrams: keep each text of fewer words; default: as --ngram", .result = true},
+     "ngrams: keep each text of fewer words; default: as --ngram"},
     {"report", 0, CLI_OUTPUT, AT(report), "FILE",
      "ngrams: write the dropped texts to FILE, as JSON lines; against:\n"
-     "write the items that were found"},
+     "write the items that were found",
+     .effect = CLI_NOTHING},
     {"save-index", 0, CLI_OUTPUT, AT(save_index), "INDEX",
      "exact, near: write an index of the kept documents, for --against;\n"
-     "ngrams: write an index of all n-grams, and drop nothing"},
-    {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
+     "ngrams: write an index of all n-grams, and drop nothing",
+     .from = "index"},
+    {"against", 0, CLI_FILE, AT(against), "INDEX",
      "exact, near: also drop documents that repeat one of INDEX; alone:\n"
-     "drop documents that share an n-gram with INDEX",
-     .result = true, .parse = take_against, .path = true},
+     "drop documents that share an n-gram with INDEX"},
     {"cut", 0, CLI_FLAG, AT(cut), NULL,
      "against: drop only the paragraphs that share an n-gram; substring:\n"
-     "cut passages out, the default",
-     .result = true},
+     "cut passages out, the default"},
     {"window", 0, CLI_COUNT, AT(window), "N",
-     "cut: also drop paragraphs within N words of such an n-gram", .result = true},
+     "cut: also drop paragraphs within N words of such an n-gram"},
     CLI_FLOW_ROWS(AT(flow), "sign|group|verify|cluster|index|ask|match|filter"),
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write the dropped texts, each with the one kept for it, as JSON\n"
-     "lines"},
+     "lines",
+     .effect = CLI_NOTHING},
     {"substring", 0, CLI_COUNT, AT(substring), "N",
      "cut out passages of N or more tokens that occurred before; 50 is\n"
-     "usual",
-     .result = true},
+     "usual"},
     {"annotate", 0, CLI_FLAG, AT(annotate), NULL,
-     "substring: keep the tokens, and write the passages to --pairs", .result = true},
+     "substring: keep the tokens, and write the passages to --pairs"},
     {"min-keep", 0, CLI_COUNT, AT(min_keep), "N",
-     "substring: also drop pieces of fewer than N tokens around a cut", .result = true},
+     "substring: also drop pieces of fewer than N tokens around a cut",
+     .from = "filter"},
     {0},
 };
 _Static_assert(sizeof options / sizeof *options <= 64, "a bit each in cli_ctx.given");
@@ -234,7 +220,7 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
     return o->near                       ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST,
                                                          cli_given(ctx, "save-index"))
            : cli_given(ctx, "substring") ? &slu_substring_flow_spec
-           : cli_given(ctx, "exact") || (o->ngrams < 0 && !o->against)
+           : cli_given(ctx, "exact") || (o->ngrams < 0 && !o->against.path)
                ? slu_exact_spec(o->pairs != NULL)
                : NULL;
 }
@@ -260,14 +246,6 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
                         "which cannot be split; run it as one");
     return slu_fail(err, SLU_E_USAGE,
                     "--part: duplicates across parts would stay; use --stage");
-}
-
-static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
-{
-    const struct dedup_opts *o = ctx->opts;
-    int rc = cli_flow_inputs(ctx, in, err);
-
-    return rc || !o->against ? rc : cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
 }
 
 static int check_ngrams(const struct cli_ctx *ctx, struct slu_err *err)
@@ -435,7 +413,7 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
     if (cli_given(ctx, "exact"))
         return 4;
     if (o->ngrams < 0)
-        return !o->against ? 4 : o->cut ? 32 : 16;
+        return !o->against.path ? 4 : o->cut ? 32 : 16;
     return o->save_index ? 32 : o->ngrams == SLU_BY_DOCUMENT ? 24 : 40;
 }
 
@@ -473,7 +451,7 @@ const struct slu_tool slu_tool = {
     .flow = flow,
     .flow_at = AT(flow),
     .mode = mode_of,
-    .inputs = inputs,
+    .inputs = cli_flow_inputs,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
                 "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks\n"

@@ -42,11 +42,8 @@ struct dedup_opts {
     const char *report;
     /* --save-index, --against */
     const char *save_index;
-    const char
-        *against_id; /* for the provenance: identifies the contents of the index, in
-                        against_hex */
+    struct cli_file against; /* its id is in against_hex */
     char against_hex[33];
-    const char *against;
     bool cut;        /* --cut, also of --substring */
     uint64_t window; /* words */
     struct cli_flow_opts flow;

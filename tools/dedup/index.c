@@ -25,18 +25,18 @@ int dedup_index_name(struct dedup_opts *o, struct slu_err *err)
 {
     struct slu_workfile *f;
 
-    if (!o->against)
+    if (!o->against.path)
         return SLU_OK;
-    int rc = slu_workfile_open(&f, o->against, SLU_WORKFILE_INDEX, err);
+    int rc = slu_workfile_open(&f, o->against.path, SLU_WORKFILE_INDEX, err);
     if (rc)
         return rc;
     slu_u128_hex(slu_workfile_id(f), o->against_hex);
-    o->against_id = o->against_hex;
+    o->against.id = o->against_hex;
     if (slu_against_is(f))
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: is an index of n-grams, as for test items; leave --near and "
                       "--exact out",
-                      o->against);
+                      o->against.path);
     slu_workfile_free(f);
     return rc;
 }
@@ -64,15 +64,16 @@ int dedup_index_read(struct dedup_io *io, enum dedup_mode mode,
     struct slu_index *x;
     uint64_t n = 0;
 
-    if (!o->against)
+    if (!o->against.path)
         return SLU_OK;
-    int rc = slu_index_open(&x, o->against, &cfg, slu_reader_header(io->reader), err);
+    int rc =
+        slu_index_open(&x, o->against.path, &cfg, slu_reader_header(io->reader), err);
     if (!rc) {
         char id[33];
         slu_u128_hex(slu_index_id(x), id);
         if (strcmp(id, o->against_hex))
             rc = slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
-                          o->against);
+                          o->against.path);
     }
     while (!rc) {
         rc = slu_index_next(x, &d, err);

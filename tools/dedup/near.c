@@ -287,8 +287,7 @@ static int known(void *ctx, struct slu_near *x, struct slu_err *err)
     return dedup_index_read(ctx, DEDUP_NEAR, known_doc, x, err);
 }
 
-/* For one process. keep: the text of --keep in the files of parts. */
-static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
+static struct slu_near_cfg config(struct dedup_io *io)
 {
     const struct cli_ctx *ctx = io->ctx;
     const struct dedup_opts *o = ctx->opts;
@@ -312,7 +311,6 @@ static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
         .emit = dedup_emit,
         .known = known,
         .open = dedup_open_output,
-        .keep = keep,
         .ctx = io,
     };
 }
@@ -334,7 +332,7 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = dedup_index_create(&io, DEDUP_NEAR, err);
     if (!rc) {
-        struct slu_near_cfg cfg = config(&io, "");
+        struct slu_near_cfg cfg = config(&io);
         /* One such document takes half of -M: its tokens twice and its hashes three
          * times. */
         cfg.max_tok = ctx->common.memory / 64;
@@ -355,21 +353,6 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
 }
 
 /* ---- --stage ---- */
-
-/* --keep as one word of the parameters that work files are compared by. */
-static int keep_text(const struct dedup_opts *o, char *out, size_t n,
-                     struct slu_err *err)
-{
-    static const char *const name[] = {"first", "longest", "domain-order:"};
-
-    if ((size_t)snprintf(out, n, "%s%s", name[o->keep],
-                         o->keep == DEDUP_KEEP_DOMAIN ? o->domains : "") >= n)
-        return slu_fail(err, SLU_E_USAGE, "--domains: the list is too long");
-    for (; *out; out++)
-        if (*out == ' ')
-            *out = '_';
-    return SLU_OK;
-}
 
 static int report_stage(struct dedup_io *io, struct slu_near *x,
                         const struct slu_flow_report *f, struct slu_err *err)
@@ -402,16 +385,13 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
     const struct dedup_opts *o = ctx->opts;
     struct dedup_io io = {.ctx = ctx};
     const uint64_t in_flight = ctx->common.memory / 4; /* for batches and their sets */
-    char keep[1024];
-    int rc = keep_text(o, keep, sizeof keep, err);
-    struct slu_near_cfg cfg = config(&io, keep);
+    struct slu_near_cfg cfg = config(&io);
     struct slu_near *x = NULL;
     struct slu_flow_report r;
 
-    cfg.against = o->against;
+    cfg.against = o->against.path;
     cfg.save_index = o->save_index;
-    if (!rc)
-        rc = dedup_index_name(ctx->opts, err);
+    int rc = dedup_index_name(ctx->opts, err);
     if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
         rc = dedup_open_reader(&io, err);
     else

@@ -18,53 +18,52 @@ static int parse_cost(void *opts, const char *value, struct slu_err *err)
 #define AT(field) offsetof(struct pack_opts, field)
 static const struct cli_opt options[] = {
     {"length", 0, CLI_LENGTH, AT(length), "L",
-     "length of the bins; default: the smallest bucket of the stream", .result = true,
-     .least = 1, .most = SLU_MAX_CAPACITY - 1},
+     "length of the bins; default: the smallest bucket of the stream", .least = 1,
+     .most = SLU_MAX_CAPACITY - 1},
     {"method", 0, CLI_CHOICE, AT(method), NULL,
      "method that fills bins; default: bfd, best-fit decreasing",
-     .choice = slu_pack_method_name, .result = true},
+     .choice = slu_pack_method_name},
     {"buckets", 0, CLI_STRING, AT(multi.buckets), "LIST",
-     "multi: lengths of the bins; default: the buckets of the stream", .result = true},
+     "multi: lengths of the bins; default: the buckets of the stream"},
     {"padding-threshold", 0, CLI_FRACTION, AT(multi.threshold), "FRACTION",
-     "multi: fraction of a bin that may be padding; default: 0.05", .result = true},
+     "multi: fraction of a bin that may be padding; default: 0.05"},
     {"long", 0, CLI_CHOICE, AT(too_long), NULL,
      "split sequences longer than L (default; with masks there is none),\n"
      "drop them, or stop",
-     .choice = pack_longs, .result = true},
+     .choice = pack_longs},
     {"fill", 0, CLI_CHOICE, AT(fill), NULL,
-     "pad bins that are not full (default), or drop them", .choice = fills,
-     .result = true},
+     "pad bins that are not full (default), or drop them", .choice = fills},
     {"order", 0, CLI_CHOICE, AT(order), NULL,
      "put sequences into a bin as the plan says (default), or related\n"
      "documents if possible",
-     .choice = orders, .result = true},
+     .choice = orders},
     {"max-segments", 0, CLI_COUNT, AT(max_segments), "N",
-     "at most N pieces of documents in a bin; default: no limit", .result = true},
+     "at most N pieces of documents in a bin; default: no limit"},
     {"mix-domains", 0, CLI_FLAG, AT(mix_domains), NULL,
-     "let documents of different domains share a bin", .result = true},
+     "let documents of different domains share a bin"},
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
      "print the results of each method as a table; write no stream"},
     {"save-plan", 0, CLI_OUTPUT, AT(save_plan), "FILE",
-     "write the plan to FILE, for --apply-plan"},
+     "write the plan to FILE, for --apply-plan", .effect = CLI_NOTHING},
     {"apply-plan", 0, CLI_INPUT, AT(apply_plan), "FILE",
      "use the plan in FILE, which was made of the same lengths with the\n"
-     "same options"},
+     "same options",
+     .effect = CLI_NOTHING},
     CLI_FLOW_ROWS(AT(flow), "count|plan|scatter|gather"),
     {"balance", 0, CLI_COUNT, AT(balance.ranks), "N",
-     "order sequences in steps in which N ranks have equal work", .result = true,
-     .least = 1},
+     "order sequences in steps in which N ranks have equal work", .least = 1},
     {"balance-sequences", 0, CLI_COUNT, AT(balance.sequences), "M",
-     "sequences of a rank in a step; default: 1", .result = true, .least = 1},
+     "sequences of a rank in a step; default: 1", .least = 1},
     {"balance-tokens", 0, CLI_LENGTH, AT(balance.tokens), "N",
-     "instead: tokens of a step, all ranks together", .result = true, .least = 1},
+     "instead: tokens of a step, all ranks together", .least = 1},
     {"balance-cost", 0, CLI_CUSTOM, AT(balance.cost), "A,B",
      "cost of a segment of l tokens, A x l + B x l^2;\n"
      "default: 0,1",
-     .result = true, .parse = parse_cost},
+     .parse = parse_cost},
     {"balance-window", 0, CLI_COUNT, AT(balance.window), "N",
      "steps that are rearranged together; default: as many as have 64\n"
      "sequences of each rank, at least 8",
-     .result = true, .least = 1},
+     .least = 1},
     {0},
 };
 
@@ -514,13 +513,10 @@ static int write_bins(void *ctx, struct slu_err *err)
 
 static void init(struct pack_job *j, struct cli_ctx *ctx)
 {
-    const struct pack_opts *o = ctx->opts;
-    *j = (struct pack_job){.ctx = ctx,
-                           .flow = {.too_long = pack_longs[o->too_long],
-                                    .ctx = j,
-                                    .open = open_output,
-                                    .read = read_stream,
-                                    .write = write_bins}};
+    *j = (struct pack_job){
+        .ctx = ctx,
+        .flow = {
+            .ctx = j, .open = open_output, .read = read_stream, .write = write_bins}};
     slu_header_init(&j->in);
     slu_header_init(&j->out);
 }

@@ -52,52 +52,6 @@ int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
-/* ---- parameters of work files ---- */
-
-/* Appends the value as one word of the parameters that work files are compared by. */
-static int put_word(struct slu_buf *t, const char *key, const char *value,
-                    struct slu_err *err)
-{
-    char hex[33];
-
-    if (!value)
-        return SLU_OK;
-    slu_u128_hex(slu_hash128(value, strlen(value)), hex);
-    if (strlen(value) > 512 || strpbrk(value, " \t\n"))
-        value = hex;
-    return slu_buf_printf(t, err, " %s=%s", key, value);
-}
-
-static int words(const void *job, struct slu_buf *t, struct slu_err *err)
-{
-    const struct cli_ctx *ctx = ((const struct job *)job)->ctx;
-    const struct opts *o = ctx->opts;
-    int rc = slu_buf_printf(t, err, " order=%s seed=%llu",
-                            o->shards.format >= 0 && !o->shards.documents ? "buckets"
-                                                                          : "all",
-                            (unsigned long long)ctx->common.seed);
-
-    if (!rc)
-        rc = put_word(t, "by", o->order_text, err);
-    if (!rc && o->sample < 1)
-        rc = slu_buf_printf(t, err, " sample=%.17g", o->sample);
-    if (!rc && o->shards.tails)
-        rc = put_word(t, "tails", shuffle_tails[o->shards.tails], err);
-    if (!rc)
-        rc = put_word(t, "mix", o->mix.mix, err);
-    if (!rc)
-        rc = put_word(t, "mix-schedule", o->mix.schedule, err);
-    if (!rc)
-        rc = put_word(t, "max-epochs", o->mix.max_epochs, err);
-    if (!rc && o->mix.batch_tokens)
-        rc = slu_buf_printf(t, err, " batch-tokens=%llu",
-                            (unsigned long long)o->mix.batch_tokens);
-    if (!rc && o->max_tokens != UINT64_MAX)
-        rc = slu_buf_printf(t, err, " max-tokens=%llu",
-                            (unsigned long long)o->max_tokens);
-    return rc;
-}
-
 /* ---- the flow ---- */
 
 static int begin(void *flow, const struct slu_header *h, struct slu_names *names,
@@ -424,7 +378,6 @@ int shuffle_stage(struct cli_ctx *ctx, struct slu_err *err)
     struct job j = {.ctx = ctx,
                     .flow = {.cfg = shuffle_permute_cfg(ctx),
                              .ctx = &j,
-                             .words = words,
                              .progress = shuffle_progress,
                              .judge = judge,
                              .write = write_all}};

@@ -9,24 +9,6 @@
 #include "lib/filter/urlset.h"
 #include "tools/tokenize/tokenize.h"
 
-int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err)
-{
-    (void)err;
-    return cli_list_parse(&((struct tokenize_opts *)opts)->ids_keep, value);
-}
-
-int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err)
-{
-    (void)err;
-    return cli_list_parse(&((struct tokenize_opts *)opts)->ids_drop, value);
-}
-
-int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err)
-{
-    (void)err;
-    return cli_list_parse(&((struct tokenize_opts *)opts)->urls_drop, value);
-}
-
 /* Splits MODEL:LABEL>=P at the last colon. */
 int tokenize_parse_fasttext(void *opts, const char *value, struct slu_err *err)
 {
@@ -49,8 +31,14 @@ int tokenize_parse_fasttext(void *opts, const char *value, struct slu_err *err)
             value);
     memcpy(f->file, value, (size_t)(colon - value));
     f->file[colon - value] = 0;
-    f->id = value; /* of a part's manifest, until the model is read */
+    f->id = f->label; /* with the probability, until the model is read */
     return SLU_OK;
+}
+
+const char *tokenize_fasttext_file(const void *opts)
+{
+    const struct tokenize_fasttext *f = &((const struct tokenize_opts *)opts)->fasttext;
+    return *f->file ? f->file : NULL;
 }
 
 /* Loads the model. The provenance has its hash, and the condition. */
@@ -73,19 +61,6 @@ static int open_fasttext(struct tokenize_fasttext *f, struct slu_err *err)
     cli_inputs_release(&in);
     free(label);
     return rc ? slu_err_at(err, "--fasttext") : SLU_OK;
-}
-
-int tokenize_filter_inputs(struct tokenize_opts *o, struct cli_inputs *in,
-                           struct slu_err *err)
-{
-    int rc = cli_list_input(&o->ids_keep, in, err);
-    if (!rc)
-        rc = cli_list_input(&o->ids_drop, in, err);
-    if (!rc)
-        rc = cli_list_input(&o->urls_drop, in, err);
-    if (!rc && *o->fasttext.file)
-        rc = cli_inputs_add(in, o->fasttext.file, 0, UINT64_MAX, err);
-    return rc ? rc : tokenize_rule_inputs(o, in, err);
 }
 
 /* The part of -M that lists may take; what they leave is for the rest, which works with
@@ -113,12 +88,12 @@ int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
     struct tokenize_opts *o = ctx->opts;
     const uint64_t lists = share_of_lists(ctx->common.memory);
     uint64_t left = lists;
-    if ((o->ids_keep.file || o->ids_drop.file) && !o->field[SLU_FIELD_ID] &&
+    if ((o->ids_keep.file.path || o->ids_drop.file.path) && !o->field[SLU_FIELD_ID] &&
         o->format != TOKENIZE_WARC) /* which have ids of their own */
         return slu_fail(err, SLU_E_USAGE,
                         "--%s: needs --id-field, the field with the records' ids",
-                        o->ids_keep.file ? "ids-keep" : "ids-drop");
-    if (o->url_field && !o->urls_drop.file)
+                        o->ids_keep.file.path ? "ids-keep" : "ids-drop");
+    if (o->url_field && !o->urls_drop.file.path)
         return slu_fail(err, SLU_E_USAGE, "--url-field is for --urls-drop");
     int rc = o->where ? slu_expr_new(&o->where_expr, o->where, err) : SLU_OK;
     if (rc)
@@ -253,6 +228,7 @@ void tokenize_report_left_out(struct cli_ctx *ctx, const struct slu_ingest_stat 
     const struct tokenize_opts *o = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
     cli_stat_u64(ctx, "rejected", s->rejected);
+    ctx->rejected = s->rejected;
     report_filters(ctx, s);
     if (s->repaired)
         cli_warn(ctx,

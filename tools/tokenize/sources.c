@@ -88,7 +88,7 @@ int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *
         rc = cli_inputs_add_source(in, slu_source_at(s, i), i, err);
     if (!rc && tokenize_from_file(o))
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
-    return rc ? rc : tokenize_filter_inputs(o, in, err);
+    return rc ? rc : tokenize_rule_inputs(o, in, err);
 }
 
 static void warn_unused(struct cli_ctx *ctx, const char *option, const char *globs,

@@ -113,9 +113,7 @@ SLU_MUST_USE int tokenize_check_fields(struct cli_ctx *ctx,
 SLU_MUST_USE int tokenize_check_filters(struct cli_ctx *ctx,
                                         const struct slu_ingest_stat *s,
                                         struct slu_err *err);
-int tokenize_parse_ids_keep(void *opts, const char *value, struct slu_err *err);
-int tokenize_parse_ids_drop(void *opts, const char *value, struct slu_err *err);
-int tokenize_parse_urls_drop(void *opts, const char *value, struct slu_err *err);
+const char *tokenize_fasttext_file(const void *opts);
 int tokenize_parse_fasttext(void *opts, const char *value, struct slu_err *err);
 /* rules.c: --rules and --c4-lines. */
 int tokenize_parse_rules(void *opts, const char *value, struct slu_err *err);
@@ -128,9 +126,6 @@ SLU_MUST_USE int tokenize_rule_inputs(struct tokenize_opts *o, struct cli_inputs
 SLU_MUST_USE int tokenize_make_rules(struct tokenize_opts *o, uint64_t *memory_byte,
                                      struct slu_err *err);
 void tokenize_report_edits(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
-/* Adds the files of the filters to the inputs. */
-SLU_MUST_USE int tokenize_filter_inputs(struct tokenize_opts *o, struct cli_inputs *in,
-                                        struct slu_err *err);
 /* Compiles --where, and reads the lists. *memory_byte: what they leave of -M. */
 SLU_MUST_USE int tokenize_make_filters(struct cli_ctx *ctx, uint64_t *memory_byte,
                                        struct slu_err *err);

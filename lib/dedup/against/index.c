@@ -170,6 +170,22 @@ struct slu_index {
     uint64_t n_doc;
 };
 
+/* Reports the first key=value in which two texts differ. */
+static int param_differs(const char *path, const char *is, const char *want,
+                         struct slu_err *err)
+{
+    for (size_t n, m;; is += n + 1, want += m + 1) {
+        n = strcspn(is, " ");
+        m = strcspn(want, " ");
+        if (n != m || memcmp(is, want, n))
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "%s: was made with %.*s, and this run has %.*s", path,
+                            (int)n, is, (int)m, want);
+        if (!is[n] || !want[m])
+            return SLU_OK;
+    }
+}
+
 int slu_index_open(struct slu_index **out, const char *path,
                    const struct slu_index_cfg *cfg, const struct slu_header *h,
                    struct slu_err *err)
@@ -183,7 +199,6 @@ int slu_index_open(struct slu_index **out, const char *path,
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
     param_of(cfg, param, sizeof param);
-    want.param = param;
     int rc = slu_workfile_open(&x->file, path, SLU_WORKFILE_INDEX, err);
     if (!rc) {
         const struct slu_workfile_head *has = slu_workfile_head(x->file);
@@ -201,6 +216,14 @@ int slu_index_open(struct slu_index **out, const char *path,
     }
     if (!rc)
         rc = slu_workfile_match(x->file, &want, err);
+    if (!rc)
+        rc = param_differs(path, slu_workfile_head(x->file)->param, param, err);
+    if (!rc && memcmp(slu_workfile_head(x->file)->fingerprint, want.fingerprint,
+                      sizeof want.fingerprint))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: was made with another tokenizer, so its ids mean something "
+                      "else",
+                      path);
     if (!rc)
         rc = slu_workfile_begin(x->file, 0, err);
     if (!rc)

@@ -180,13 +180,6 @@ static void release_hashes(void *side)
     slu_buf_release(side);
 }
 
-static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err)
-{
-    const struct slu_exact *x = ctx;
-
-    return slu_buf_printf(t, err, "%s", slu_on_param(x->cfg.trained));
-}
-
 static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     static const struct slu_side_ops here = {sizeof(struct slu_buf), hash, arrive,
@@ -323,16 +316,17 @@ static const struct slu_table_spec tables[TABLES] = TABLE(0),
                                    with_origins[TABLES] = TABLE(ORIGIN_WORDS);
 
 static const struct slu_stage stages[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, words_of_sign, sign},
-    {"group", SLU_STAGE_RANGES, IN(HASH, SLU_READ_RANGE), OUT(DROP), 0, NULL, group},
+    {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, sign},
+    {"group", SLU_STAGE_RANGES, IN(HASH, SLU_READ_RANGE), OUT(DROP), 0, group},
     {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_READ_RANGE), NULL, 0, 0,
-     NULL, filter},
+     filter},
 };
 #define STAGES (sizeof stages / sizeof *stages)
 
-static const struct slu_flow_spec spec = {"exact", tables, stages, TABLES, STAGES},
+static const struct slu_flow_spec spec = {"exact", tables, stages,
+                                          TABLES,  STAGES, NULL},
                                   spec_of_pairs = {"exact", with_origins, stages,
-                                                   TABLES, STAGES};
+                                                   TABLES,  STAGES,       NULL};
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs)
 {

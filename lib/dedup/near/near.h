@@ -111,10 +111,9 @@ struct slu_near_cfg {
     int (*items)(void *ctx, const struct slu_batch *b, struct slu_buf *out,
                  struct slu_err *err);
     void *ctx;
-    /* In parts: the name of prio; the index that all documents are compared with, and
-     * the index that the stage index writes, or NULL; borrowed. open: called before the
-     * first emit. */
-    const char *keep, *against, *save_index;
+    /* In parts: the index that all documents are compared with, and the index that the
+     * stage index writes, or NULL; borrowed. open: called before the first emit. */
+    const char *against, *save_index;
     int (*open)(void *ctx, struct slu_err *err);
 };
 

@@ -46,16 +46,11 @@ static int open_index(struct slu_near *x, struct slu_index **index, struct slu_e
 
 /* ---- sign ---- */
 
-static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err)
+/* The version of the rule by which words are cut. */
+static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
 {
-    const struct slu_near *x = ctx;
-    const struct slu_near_cfg *c = &x->cfg;
-
-    return slu_buf_printf(
-        t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s against=%s%s",
-        c->n_band, c->n_row, c->n_gram, slu_unit_param(c->unit),
-        (unsigned long long)c->seed, c->keep, *x->against ? x->against : "nothing",
-        slu_on_param(c->trained));
+    return slu_made_fact(m, err, "unit=%s",
+                         slu_unit_param(((const struct slu_near *)ctx)->cfg.unit));
 }
 
 int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,
@@ -166,15 +161,6 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 }
 
 /* ---- verify ---- */
-
-static int words_of_verify(const void *ctx, struct slu_buf *t, struct slu_err *err)
-{
-    const struct slu_near_cfg *c = &((const struct slu_near *)ctx)->cfg;
-
-    return slu_buf_printf(t, err, " threshold=%llu/%llu verify=%s",
-                          (unsigned long long)c->num, (unsigned long long)c->den,
-                          c->verify ? "yes" : "no");
-}
 
 static int put_edge(void *ctx, const struct slu_near_edge *e, struct slu_err *err)
 {
@@ -402,14 +388,6 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- the flow ---- */
 
-static int words_of_group(const void *ctx, struct slu_buf *t, struct slu_err *err)
-{
-    const struct slu_near *x = ctx;
-
-    return slu_buf_printf(t, err, " band-cap=%llu",
-                          (unsigned long long)x->cfg.band_cap);
-}
-
 static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
 {
     (void)ctx;
@@ -455,23 +433,22 @@ static const unsigned signed_to[] = {NEAR_SET, NEAR_BAND, NEAR_WHERE},
 enum { FILTER = SLU_STAGE_READS | SLU_STAGE_WRITES };
 
 static const struct slu_stage stages[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, signed_to, 3, 0, words_of_sign, sign},
-    {"group", SLU_STAGE_RANGES, bands, 1, grouped, 2, 5, words_of_group,
-     slu_near_group},
-    {"verify", 0, pairs, 2, verified, 2, 40, words_of_verify, verify},
-    {"cluster", SLU_STAGE_ONE, edges, 3, clustered, 2, 20, NULL, slu_near_cluster},
-    {"name", SLU_STAGE_HERE, lost, 2, named, 1, 0, NULL, name},
-    {"filter", FILTER, drops, 2, NULL, 0, 0, NULL, filter},
-    {"index", SLU_STAGE_ONE, kept, 2, NULL, 0, 20, NULL, save},
+    {"sign", SLU_STAGE_READS, NULL, 0, signed_to, 3, 0, sign},
+    {"group", SLU_STAGE_RANGES, bands, 1, grouped, 2, 5, slu_near_group},
+    {"verify", 0, pairs, 2, verified, 2, 40, verify},
+    {"cluster", SLU_STAGE_ONE, edges, 3, clustered, 2, 20, slu_near_cluster},
+    {"name", SLU_STAGE_HERE, lost, 2, named, 1, 0, name},
+    {"filter", FILTER, drops, 2, NULL, 0, 0, filter},
+    {"index", SLU_STAGE_ONE, kept, 2, NULL, 0, 20, save},
 };
 enum { N_STAGE = sizeof stages / sizeof *stages };
 
 /* Without the stage index, and with it. */
 static const struct slu_flow_spec specs[2][2] = {
-    {{"near", tables, stages, NEAR_TABLES, N_STAGE - 1},
-     {"near", tables, stages, NEAR_TABLES, N_STAGE}},
-    {{"near", by_prio, stages, NEAR_TABLES, N_STAGE - 1},
-     {"near", by_prio, stages, NEAR_TABLES, N_STAGE}},
+    {{"near", tables, stages, NEAR_TABLES, N_STAGE - 1, facts},
+     {"near", tables, stages, NEAR_TABLES, N_STAGE, facts}},
+    {{"near", by_prio, stages, NEAR_TABLES, N_STAGE - 1, facts},
+     {"near", by_prio, stages, NEAR_TABLES, N_STAGE, facts}},
 };
 
 const struct slu_flow_spec *slu_near_spec(bool prio, bool index)

@@ -494,28 +494,21 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- the flow ---- */
 
-static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
-{
-    const struct slu_substring_flow *q = ctx;
-
-    return slu_buf_printf(t, err, " tokens=%u", q->cfg.n_tok);
-}
-
 static const struct slu_stage stages[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(BLOCK), 1, 0, words, sign},
+    {"sign", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(BLOCK), 1, 0, sign},
     {"group", SLU_STAGE_RANGES, SLU_STAGE_IN({BLOCK, SLU_READ_RANGE}), 1,
-     SLU_STAGE_OUT(ASK, HIT), 2, 0, NULL, group},
+     SLU_STAGE_OUT(ASK, HIT), 2, 0, group},
     {"ask", SLU_STAGE_READS, SLU_STAGE_IN({ASK, SLU_READ_RANGE}), 1,
-     SLU_STAGE_OUT(WINDOW), 1, 0, NULL, ask},
+     SLU_STAGE_OUT(WINDOW), 1, 0, ask},
     {"match", SLU_STAGE_RANGES, SLU_STAGE_IN({WINDOW, SLU_READ_RANGE}), 1,
-     SLU_STAGE_OUT(FIND), 1, 0, NULL, match},
+     SLU_STAGE_OUT(FIND), 1, 0, match},
     {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES,
-     SLU_STAGE_IN({HIT, SLU_READ_RANGE}, {FIND, SLU_READ_RANGE}), 2, NULL, 0, 0, NULL,
+     SLU_STAGE_IN({HIT, SLU_READ_RANGE}, {FIND, SLU_READ_RANGE}), 2, NULL, 0, 0,
      filter},
 };
 
 const struct slu_flow_spec slu_substring_flow_spec = {
-    "substring", tables, stages, TABLES, sizeof stages / sizeof *stages};
+    "substring", tables, stages, TABLES, sizeof stages / sizeof *stages, NULL};
 
 int slu_substring_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
                         struct slu_err *err)

@@ -1,0 +1,196 @@
+"""marks.py - an option decides an output unless its row in the option table says less; each row that does is tested.
+
+  .effect = CLI_NOTHING   the output has the same bytes with and without the option
+  .effect = CLI_BYTES     it has the same sequences
+  .from = "STAGE"         the files of all stages before STAGE have the same bytes, and those from it on have not
+
+The rows are read from the sources; one without a command here fails. A mark that is missing does no harm: see cli.h.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import sys
+
+from stages import BIN, MORE, must, result, sha
+from stages_jobs import NEAR, SUBSTRING, part, prepare
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Rows that say what is to be done, or that are in the record by themselves.
+ITSELF = {"cli": "output seed part part-base device version help format manifest", "flow": "stage phase work ranges stages",
+          "choose": "partition"}
+EXTRA = {"cli": "force threads memory tmpdir progress quiet verbose stats"}
+
+
+def rows(path):
+    """{name: {mark: value}} of the rows of a table that have one."""
+    with open(path) as f:
+        text = f.read()
+    text = re.sub(r'"\s*\\?\n\s*"', "", text)  # strings that go on in the next line
+    found = {}
+    for m in re.finditer(r'\{"([a-z0-9-]+)", (?:0|\'.\'), CLI_(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}', text):
+        marks = dict(re.findall(r'\.(effect|from) = "?(\w+)"?', re.sub(r'"(?:[^"\\]|\\.)*"(?!,?\s*\}?$)', lambda s: s[0] if re.fullmatch(r'"\w+"', s[0]) else '""', m[0])))
+        if marks:
+            found[m[1]] = marks
+    return found
+
+
+TABLES = {os.path.basename(os.path.dirname(p)): rows(p) for p in glob.glob(TOP + "/tools/*/*.c") if rows(p)}
+TABLES["flow"] = rows(TOP + "/tools/cli/cli_flow.h")
+
+# For rows about the output: PROGRAM OPTION: the command without it (-o out is added), and what the option adds; or two
+# values, where it is needed.
+TOK = ["tokenize", "-t", "bytes", "c.jsonl"]
+EXACT = ["dedup", "t0.tks"]
+PLAIN = {
+    "cli": {
+        "threads": (TOK, ["-T", "1"], ["-T", "3"]), "memory": (TOK, ["-M", "64M"], ["-M", "200M"]), "tmpdir": (TOK, [], ["--tmpdir", "."]),
+        "force": (TOK, [], ["-f"]), "stats": (TOK, [], ["--stats", "x"]), "progress": (TOK, [], ["--progress", "never"]),
+        "quiet": (TOK, [], ["-q"]), "verbose": (TOK, [], ["-v"]),
+        "zstd": (TOK, [], ["-z"]), "no-provenance": (TOK, [], ["--no-provenance"]),
+    },
+    "tokenize": {
+        "no-cache": (TOK, [], ["--no-cache"]), "holdout-output": (TOK + ["--holdout", "0.2"], ["--holdout-output", "x"], ["--holdout-output", "y"]),
+        "files-from": (["tokenize", "-t", "bytes"], ["c.jsonl"], ["--files-from", "list"]), "no-vocab": (TOK, [], ["--no-vocab"]),
+    },
+    "dedup": {
+        "exact": (EXACT, [], ["--exact"]), "audit": (["dedup", *NEAR, "t0.tks"], [], ["--audit"]),
+        "report": (["dedup", "--ngrams", "--ngram", "2", "t0.tks"], [], ["--report", "x"]), "pairs": (EXACT, [], ["--pairs", "x"]),
+    },
+    "decompose": {
+        "histogram": (["decompose", "t0.tks"], [], ["--histogram", "x"]), "accept-mismatch": (["decompose", "t0.tks"], [], ["--accept-mismatch"]),
+    },
+    "pack": {
+        "save-plan": (["pack", "d0.tks"], [], ["--save-plan", "x"]), "apply-plan": (["pack", "d0.tks"], [], ["--apply-plan", "d0.plan"]),
+    },
+    "shuffle": {
+        "replace-set": (["shuffle", "--format", "wds", "p0.tks"], [], ["--replace-set"]),
+        "accept-mismatch": (["shuffle", "--format", "wds", "p0.tks"], [], ["--accept-mismatch"]),
+        "olmo-path": (["shuffle", "--format", "olmo", "n0.tks"], [], ["--olmo-path", "/a"]),
+        "olmo-tokenizer": (["shuffle", "--format", "olmo", "n0.tks"], [], ["--olmo-tokenizer", "dolma2"]),
+    },
+    "schedule": {
+        "json": (["schedule", "--trainer", "generic", "--batch-tokens", "256", "wds"], [], ["--json", "x"]),
+        "olmo-cache": (["schedule", "--trainer", "olmo", "--cycles", "1", "--batch-tokens", "256", "olmo"], [], ["--olmo-cache", "w"]),
+        "olmo-path": (["schedule", "--trainer", "olmo", "--cycles", "1", "--batch-tokens", "256", "--olmo-cache", "w", "olmo"], [], ["--olmo-path", "/a"]),
+        "olmo-tokenizer": (["schedule", "--trainer", "olmo", "--cycles", "1", "--batch-tokens", "256", "--olmo-cache", "w", "olmo"], [], ["--olmo-tokenizer", "dolma2"]),
+    },
+}
+SHARDS = ["gather", "finish"]
+WDS, MDS, OLMO = ["--format", "wds"], ["--format", "mds"], ["--format", "olmo"]
+# For rows about stages: PROGRAM OPTION: what each stage has, one of two values, the kind of streams, the stages.
+STAGES = {
+    "dedup": {
+        "threshold": (NEAR, ["--threshold", "0.5"], [], "t", None), "no-verify": (NEAR, [], ["--no-verify"], "t", None),
+        "band-cap": (NEAR, [], ["--band-cap", "1"], "t", None), "min-keep": (SUBSTRING, [], ["--min-keep", "200"], "t", None),
+        "save-index": (NEAR, [], ["--save-index", "new.idx"], "t", None),
+    },
+    "shuffle": {
+        "format": ([], OLMO, MDS, "n", None), "shard-sequences": (WDS, ["--shard-sequences", "4"], ["--shard-sequences", "8"], "p", None),
+        "shard-size": (OLMO, [], ["--shard-size", "4K"], "n", None), "last": (WDS + ["--shard-sequences", "4"], [], ["--last", "drop"], "p", None),
+        "compress": (MDS, [], ["--compress", "zstd"], "n", None), "member": (WDS, [], ["--member", "json.gz"], "p", None),
+        "max-segments": (MDS, [], ["--max-segments", "40"], "q", None), "license": (WDS, [], ["--license", "MIT"], "p", None),
+        "olmo-path": (OLMO, ["--olmo-path", "/a"], ["--olmo-path", "/b"], "n", None),
+        "olmo-tokenizer": (OLMO, ["--olmo-path", "/a"], ["--olmo-path", "/a", "--olmo-tokenizer", "dolma2"], "n", None),
+    },
+}
+
+
+def tree(path):
+    if not os.path.isdir(path):
+        return sha(path)
+    return {f: sha(os.path.join(d, f)) for d, _, names in os.walk(path) for f in names}
+
+
+def remove(*paths):
+    for p in paths:
+        if os.path.isdir(p):
+            shutil.rmtree(p)
+        elif os.path.exists(p):
+            os.unlink(p)
+
+
+def contents(path):
+    """The checksum of the sequences, whatever bytes they have."""
+    if os.path.isdir(path):
+        with open(path + "/report.json") as f:
+            return json.load(f)["checksum"]
+    with open(path, "rb") as f:
+        if f.read(4) == b"\xf5SLS":  # a schedule
+            return sha(path)
+    return json.loads(must(["inspect", "--json", path]).out)["checksum"]
+
+
+def plain(program, name, effect):
+    base, one, other = PLAIN[program][name]
+    seen = []
+    for options in (one, other):
+        remove("out", "x", "w")
+        if "--replace-set" in options:
+            must([*base, *one, "-o", "out"])
+        must([*base, *options, "-o", "out"])
+        seen.append(tree("out") if effect == "CLI_NOTHING" else contents("out"))
+    result(seen[0] == seen[1], "%s --%s changes %s" % (program, name, "nothing" if effect == "CLI_NOTHING" else "no sequence"),
+           "the output of %s is another with %s; its mark %s in the option table is wrong" % (" ".join(base + one), " ".join(other), effect))
+
+
+def jobs(program, common, options, kind):
+    """All jobs of all stages, as --stages prints them, with two parts."""
+    base = [program, "-q", *common, *options]
+    for line in must([*base, "--stages"]).out.decode().splitlines():
+        stage, many, reads, writes, _ = line.split()
+        ranged = many == "parts" and re.search("^(sign|scatter)$", stage)
+        for i in range(1 if many == "one" else 2):
+            yield stage, [*base, "--stage", stage, "--work", "w"] + ([] if many == "one" else part(i, 2)) + \
+                (["--ranges", "2"] if ranged else []) + (["-o", "out/set" if writes == "set" else "out/%s.%d" % (stage, i)] if writes != "-" else []) + \
+                (["%s%d.tks" % (kind, i)] if reads == "reads" else [])
+
+
+def staged(program, name, mark):
+    common, one, other, kind, _ = STAGES[program][name]
+    seen, order = [], []
+    for options in (one, other):
+        remove("w", "out", "new.idx")
+        os.mkdir("out")
+        for stage, argv in jobs(program, common, options, kind):
+            if stage not in order:
+                order.append(stage)
+            must(argv)
+        files = {"w/" + f: v for f, v in tree("w").items()}
+        seen.append((files, {**files, **{"out/" + f: v for f, v in tree("out").items()}, **({"new.idx": sha("new.idx")} if os.path.exists("new.idx") else {})}))
+    early = order[:order.index(mark)]
+    own = [{f: v for f, v in files.items() if f.split("/")[1].split(".")[0] in early} for files, _ in seen]
+    result(own[0] and own[0] == own[1], "%s --%s decides no stage before %s" % (program, name, mark),
+           "files that differ: %s; its mark .from in the option table is wrong" % [f for f in own[0] if own[0][f] != own[1].get(f)])
+    result(seen[0][1] != seen[1][1], "  and what is made from it on", "nothing differs: the command tests nothing")
+
+
+def main():
+    prepare()
+    for i in range(2):
+        must(["decompose", "-q", "--min", "16", "--max", "128", "--tail", "drop", "-o", "n%d.tks" % i, "t%d.tks" % i])
+        must(["pack", "-q", "--length", "128", "-o", "q%d.tks" % i, "t%d.tks" % i])
+    must(["pack", "-q", "--save-plan", "d0.plan", "-o", "/dev/null", "d0.tks"])
+    must(["shuffle", "-q", "--format", "wds", "-o", "wds", "p0.tks"])
+    must(["shuffle", "-q", "--format", "olmo", "-o", "olmo", "n0.tks"])
+    with open("list", "w") as f:
+        f.write("c.jsonl\n")
+    only = sys.argv[1:]
+    for program, table in sorted(TABLES.items()):
+        for name, marks in sorted(table.items()):
+            if name in ITSELF.get(program, "").split() or (only and program not in only):
+                continue
+            if "effect" in marks:
+                if name in PLAIN.get(program, {}):
+                    plain(program, name, marks["effect"])
+                else:
+                    result(False, "%s --%s has a mark and no command here" % (program, name))
+            if "from" in marks:
+                if name in STAGES.get(program, {}):
+                    staged(program, name, marks["from"])
+                else:
+                    result(False, "%s --%s has a mark and no command here" % (program, name))
+
+
+main()

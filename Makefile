@@ -19,7 +19,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 PROGRAM_PREFIX ?=
 
-PROGRAMS := tokenize dedup choose decompose pack shuffle schedule inspect
+PROGRAMS := tokenize dedup choose decompose pack shuffle forget schedule inspect
 PKGS     := libzstd zlib liblzma libxxhash libarchive libpcre2-8 simdjson
 
 all: programs

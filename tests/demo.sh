@@ -36,7 +36,7 @@ show() {
     "$@"
 }
 
-for p in tokenize dedup choose decompose pack shuffle schedule inspect; do
+for p in tokenize dedup choose decompose pack shuffle forget schedule inspect; do
     [ -x "$bin$p" ] || [ "${DEMO_TEXT_ONLY:-0}" = 1 ] ||
         die "no $bin$p: run make first (O=FOLDER where the build is elsewhere)"
 done

@@ -66,6 +66,7 @@ struct slu_tokens_cfg {
     const char *column;   /* mds: name of the ids' column; NULL: tokens, or input_ids */
     bool any_id;          /* no vocab_size, ids of four bytes: 2^32, not an error */
     uint64_t max_seq_tok; /* longer documents are SLU_E_LIMIT; 0: no limit */
+    bool inner_padding;   /* the caller keeps padding between segments, of sets */
     struct slu_tokens_seen *seen; /* borrowed */
 };
 

@@ -231,6 +231,7 @@ const struct slu_shard_format slu_shard_litdata = {
     .labels = SLU_LABELS_ANY,
     .masks = true,
     .documents = true,
+    .inner_padding = SLU_INNER_MASKS,
     .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = litdata_shard_sequences,
     .check = litdata_check,

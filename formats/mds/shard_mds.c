@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/mds/mds.h"
 #include "formats/shards/zstd_frame.h"
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
@@ -311,6 +312,32 @@ static int mds_build(const void *state, const struct slu_shard *s,
 
 /* ---- index.json ---- */
 
+/* Sizes and hashes of what the shards are uncompressed. */
+static int mds_facts(const void *state, const char *dir, struct slu_shard_facts *shard,
+                     uint64_t n, struct slu_err *err)
+{
+    const struct mds *m = state;
+    struct slu_mds_index x = {0};
+    int rc = m->level ? slu_mds_index_load(&x, dir, NULL, 0, err) : SLU_OK;
+
+    if (!rc && m->level && x.n_shard != n)
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "%s/index.json: lists %zu shards; its set has %llu", dir,
+                      x.n_shard, (unsigned long long)n);
+    for (uint64_t i = 0; i < n && !rc && m->level; i++) {
+        const char *hex = x.shard[i].raw_hex;
+        shard[i].raw_byte = x.shard[i].raw_byte;
+        shard[i].raw_xxh3 = hex ? strtoull(hex, NULL, 16) : 0;
+        if (!hex || strspn(hex, "0123456789abcdef") != 16 || hex[16])
+            rc = slu_fail(err, SLU_E_FORMAT,
+                          "%s/index.json: shard %llu has no xxh3_64 of its "
+                          "uncompressed bytes",
+                          dir, (unsigned long long)i);
+    }
+    slu_mds_index_release(&x);
+    return rc;
+}
+
 /* Writes {"basename": …}; zip: of the compressed file. */
 static int put_file(const struct mds *m, const struct slu_shard_facts *f, bool zip,
                     const char *folder, struct slu_buf *out, struct slu_err *err)
@@ -411,6 +438,8 @@ const struct slu_shard_format slu_shard_mds = {
     .labels = SLU_LABELS_ANY,
     .masks = true,
     .documents = true,
+    .inner_padding = SLU_INNER_MASKS,
+    .ignore_id = "a tokenizer whose pad_token_id is",
     .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = mds_shard_sequences,
     .check = mds_check,
@@ -421,6 +450,7 @@ const struct slu_shard_format slu_shard_mds = {
     .owns = mds_owns,
     .build = mds_build,
     .build_byte = mds_build_byte,
+    .facts = mds_facts,
     .bucket_file = "index.json",
     .bucket = mds_bucket,
     .set = mds_set,

@@ -17,7 +17,7 @@ struct olmo {
     unsigned tok_bytes;
     struct slu_olmo_rows *rows;
     struct slu_olmo_row row; /* the next row, if have_row */
-    bool have_row;
+    bool have_row, gaps;     /* gaps: padding may stand between segments */
     struct slu_buf mask;
 };
 
@@ -68,7 +68,10 @@ static int olmo_open(void **state, const char *const *path,
     *state = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    *o = (struct olmo){.n_id = b->n_id, .n_seq = n_seq, .tok_bytes = b->tok_bytes};
+    *o = (struct olmo){.n_id = b->n_id,
+                       .n_seq = n_seq,
+                       .tok_bytes = b->tok_bytes,
+                       .gaps = b->inner_padding};
     int rc = SLU_OK;
     if (__builtin_mul_overflow(n_seq, b->n_id, &o->n_tok))
         rc = slu_fail(err, SLU_E_TRUNCATED, "%llu sequences of %llu ids are missing",
@@ -89,13 +92,14 @@ static int olmo_open(void **state, const char *const *path,
 }
 
 /* Checks the rows of the current sequence: they begin with its first id, have no gaps,
- * and reach its end or its padding. */
+ * and reach its end or its padding. Padding between segments is a gap, where the set may
+ * have some. */
 static int check_rows(struct olmo *o, struct slu_err *err)
 {
     uint64_t begin = o->at * o->n_id, end = begin + o->n_id, at = begin;
     int rc = SLU_OK;
     while (!rc && o->have_row && o->row.start < end) {
-        if (o->row.start != at || o->row.end > end)
+        if (o->row.start < at || (o->row.start != at && !o->gaps) || o->row.end > end)
             return slu_fail(err, SLU_E_FORMAT,
                             "the rows beside it are wrong in sequence %llu: a row "
                             "has ids %llu to %llu, and the sequence ids %llu to %llu",
@@ -105,7 +109,7 @@ static int check_rows(struct olmo *o, struct slu_err *err)
         at = o->row.end;
         rc = next_row(o, err);
     }
-    if (!rc && at == begin)
+    if (!rc && at == begin && !o->gaps)
         rc = slu_fail(err, SLU_E_FORMAT, "sequence %llu has no row beside it",
                       (unsigned long long)o->at);
     return rc;

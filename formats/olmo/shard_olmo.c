@@ -87,6 +87,11 @@ static int olmo_init(void **state, const struct slu_shards_cfg *cfg,
     o->documents = cfg->documents;
     o->checked = o->documents && !cfg->accept_mismatch;
     o->bos = o->checked ? h->bos : SLU_NO_TOKEN;
+    if (!rc && o->documents && h->inner_padding)
+        rc = slu_fail(
+            err, SLU_E_UNSUPPORTED,
+            "format olmo: OLMo-core finds whole documents by EOS, and some are "
+            "padding; leave them out with choose, before shuffle");
     if (!rc && o->checked && o->set.eos == SLU_NO_TOKEN)
         rc = slu_advise(err, SLU_ADVISE_OLMO_EOS,
                         slu_fail(err, SLU_E_MISMATCH,
@@ -394,6 +399,7 @@ const struct slu_shard_format slu_shard_olmo = {
     .name = "olmo",
     .labels = SLU_LABELS_UNWANTED,
     .documents = true,
+    .inner_padding = SLU_INNER_MASKS,
     .most_id = UINT32_MAX,
     .shard_byte = SLU_SHARD_IDS_BYTE,
     .options = SLU_SHARD_OLMO_PATH,

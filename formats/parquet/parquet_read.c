@@ -189,7 +189,7 @@ static int sft_open(void **state, const char *const *path,
 }
 
 /* Checks the mask of the labels of ids `at` … end - 1, a segment, and marks the labels.
- * Without masks all are trained on, or padding none. */
+ * Without masks the first ones are trained on, and padding behind them is not. */
 static int mark_segment(const struct state *p, uint64_t at, uint64_t end, uint32_t *id,
                         struct slu_err *err)
 {
@@ -199,9 +199,10 @@ static int mark_segment(const struct state *p, uint64_t at, uint64_t end, uint32
             return wrong(p, "loss_mask is neither 0 nor 1", i, err);
         if (i + 1 == end && mask[i])
             return wrong(p, "loss_mask is 1 at the last token of a segment,", i, err);
-        if (i + 1 < end && !p->masks && mask[i] != mask[at])
-            return wrong(p, "loss_mask changes within a segment, without masks,", i,
-                         err);
+        if (i > at && !p->masks && mask[i] > mask[i - 1])
+            return wrong(p,
+                         "loss_mask is 1 behind a 0 within a segment, without masks,",
+                         i, err);
         if (i + 1 < end && p->masks)
             id[i + 1] = slu_mask_mark(id[i + 1], (uint32_t)mask[i]);
     }

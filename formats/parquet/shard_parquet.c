@@ -254,6 +254,7 @@ const struct slu_shard_format slu_shard_parquet = {
     .labels = SLU_LABELS_UNWANTED,
     .masks = true,
     .documents = true,
+    .inner_padding = SLU_INNER_LABELS,
     .id_bytes = parquet_id_bytes,
     .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = slu_parquet_shards_auto,

@@ -6,7 +6,8 @@
  *     loss_mask     int8, 1 where the next token of the segment is trained on: the mask
  *                   of the labels, which the reader does not shift. 0 at the last token
  *                   of each segment, and at padding
- *     seq_start_id  where the segments begin, padding included, int32
+ *     seq_start_id  where the segments begin, padding at the end included, int32.
+ *                   Padding between segments belongs to the segment before it
  *
  * The trainer makes inputs of all tokens of a segment but the last, and labels of all
  * but the first, so a first token is never trained on. Without masks all labels are.
@@ -60,10 +61,10 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
     if (column == INPUT_IDS)
         return slu_parquet_shards_ids(b, q, out);
     for (uint64_t k = 0; k < q->n_seg; at += seg[k++].len_tok) {
-        if (column == SEQ_START_ID)
-            out[n++] = (int32_t)at;
-        else
+        if (column == LOSS_MASK)
             put_mask(b, q, &seg[k], at, out);
+        else if (at == 0 || k + 1 == q->n_seg || seg[k].source != SLU_PADDING)
+            out[n++] = (int32_t)at;
     }
     return column == SEQ_START_ID ? n : q->len_tok;
 }
@@ -87,6 +88,7 @@ const struct slu_shard_format slu_shard_megatron_sft = {
     .name = "megatron-sft",
     .labels = SLU_LABELS_UNWANTED,
     .masks = true,
+    .inner_padding = SLU_INNER_LABELS,
     .shard_sequences = slu_parquet_shards_auto,
     .check = sft_check,
     .init = slu_parquet_shards_init,

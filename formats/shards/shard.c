@@ -158,6 +158,68 @@ static int check_buckets(const struct slu_shards_cfg *cfg, struct slu_err *err)
     return SLU_OK;
 }
 
+/* ---- padding between segments ---- */
+
+/* Whether only the id of padding says that it is not trained on. */
+static bool by_id(const struct slu_shard_format *f, const struct slu_header *h,
+                  bool documents)
+{
+    return h->inner_padding && !h->masks &&
+           (f->inner_padding != SLU_INNER_LABELS || documents);
+}
+
+static bool keeps_inner_padding(const struct slu_shard_format *f)
+{
+    return f->inner_padding == SLU_INNER_LABELS;
+}
+
+static int check_inner_padding(const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    const struct slu_shard_format *f = cfg->format;
+    const struct slu_header *h = cfg->header;
+    char can[128];
+
+    slu_shard_formats_with(keeps_inner_padding, can, sizeof can);
+    if (h->inner_padding && f->inner_padding == SLU_INNER_NONE)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "format %s: the stream has padding between segments, on which "
+                        "its trainers would train; %s mark it",
+                        f->name, can);
+    if (!by_id(f, h, cfg->documents))
+        return SLU_OK;
+    if (h->pad == SLU_NO_TOKEN || h->pad == h->eos || h->pad == h->bos)
+        return slu_advise(
+            err, SLU_ADVISE_PAD_ID,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "format %s: its trainer can leave out padding between segments by "
+                     "its id alone, and %s (%s mark it)",
+                     f->name,
+                     h->pad == SLU_NO_TOKEN ? "there is none" : "that is EOS or BOS",
+                     can));
+    if (f->inner_padding == SLU_INNER_PAD || cfg->accept_mismatch)
+        return SLU_OK;
+    return slu_advise(err, SLU_ADVISE_ACCEPT_MISMATCH,
+                      slu_fail(err, SLU_E_MISMATCH,
+                               "format %s marks padding between segments by masks, and "
+                               "the stream has none; its trainer would have to leave "
+                               "out id %llu",
+                               f->name, (unsigned long long)h->pad));
+}
+
+int slu_shards_inner_note(const struct slu_shards *s, struct slu_buf *out,
+                          struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+
+    if (!by_id(f, &s->header, s->cfg.documents))
+        return SLU_OK;
+    return slu_buf_printf(out, err,
+                          "padding between segments is told by its id alone: give the "
+                          "trainer %s %llu, or it trains on it",
+                          f->ignore_id ? f->ignore_id : "a loss that ignores id",
+                          (unsigned long long)s->header.pad);
+}
+
 /* ---- checks ---- */
 
 static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
@@ -190,13 +252,21 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
                         "format %s cannot carry masks, which tell the tokens that are "
                         "trained on; %s can",
                         f->name, can);
+    rc = check_inner_padding(cfg, err);
+    if (rc)
+        return rc;
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 
 /* Sequences of a full shard of a bucket. */
-static uint64_t shard_sequences(const struct slu_shards_cfg *cfg,
+static uint64_t shard_sequences(const struct slu_shards *s,
                                 const struct slu_shard_bucket *b)
 {
+    const struct slu_shards_cfg *cfg = &s->cfg;
+    const struct slu_shards_given_bucket *g = slu_shards_given_bucket(s, b->length);
+
+    if (g)
+        return g->shard_sequences;
     if (cfg->shard_sequences)
         return cfg->shard_sequences;
     if (cfg->documents)
@@ -218,9 +288,10 @@ static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
     b->tok_bytes = slu_header_stored(&s->header);
     b->id_bytes = slu_shards_id_bytes(&s->cfg, &s->header);
     b->masks = s->masks;
+    b->inner_padding = s->header.inner_padding;
     slu_shard_bucket_name(length, b->name);
     slu_shards_batch(s, &k->batch);
-    b->shard_sequences = shard_sequences(&s->cfg, b);
+    b->shard_sequences = shard_sequences(s, b);
     b->rule = s->cfg.documents ? slu_shards_documents_rule(&s->cfg)
                                : (struct slu_shard_rule){0, 1, b->shard_sequences};
 }
@@ -296,14 +367,14 @@ int slu_shards_plan(struct slu_shards *s, struct slu_shards_bucket *b, uint64_t 
     return SLU_OK;
 }
 
-int slu_shards_check_document(const struct slu_seg *seg, uint64_t n_seg, uint64_t n_id,
-                              struct slu_err *err)
+int slu_shards_check_document(const struct slu_shards *s, const struct slu_seg *seg,
+                              uint64_t n_seg, uint64_t n_id, struct slu_err *err)
 {
-    bool is = n_seg && n_id;
+    bool is = n_seg && n_id &&
+              (seg->source != SLU_PADDING || (n_seg == 1 && s->header.inner_padding));
 
-    for (uint64_t i = 0; i < n_seg && is; i++)
-        is = seg[i].source != SLU_PADDING && seg[i].source == seg->source &&
-             seg[i].document == seg->document;
+    for (uint64_t i = 1; i < n_seg && is; i++)
+        is = seg[i].source == seg->source && seg[i].document == seg->document;
     return is ? SLU_OK
               : slu_fail(err, SLU_E_MISMATCH,
                          "whole documents are asked for, and a sequence has none or "
@@ -346,6 +417,11 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
         rc = slu_shards_run(s, source, ctx, n_threads, n_slots, err);
     for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
+    if (!rc && s->cfg.given) {
+        const struct slu_shards_given *g = s->cfg.given;
+        s->sum.checksum = slu_u128_add(s->sum.checksum, g->checksum);
+        s->sum.mask_checksum = slu_u128_add(s->sum.mask_checksum, g->mask_checksum);
+    }
     return rc;
 }
 

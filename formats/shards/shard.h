@@ -74,6 +74,7 @@ struct slu_shard_bucket {
     unsigned tok_bytes;       /* 2 or 4, the width in the stream */
     unsigned id_bytes;        /* 2 or 4, the width in the files */
     bool masks;               /* the stream has masks */
+    bool inner_padding;       /* padding may stand between segments */
     uint64_t shard_sequences; /* sequences of a full shard; UINT64_MAX: any number */
     struct slu_shard_rule rule;
     uint64_t n_shard; /* shards that are complete */
@@ -142,6 +143,15 @@ SLU_MUST_USE int slu_shard_set_open(const struct slu_shard_set *set, const char 
 
 enum slu_shard_labels { SLU_LABELS_ANY, SLU_LABELS_WANTED, SLU_LABELS_UNWANTED };
 
+/* How trainers learn that padding between segments, as `forget` leaves it, is not
+ * trained on. By the masks of a set that has them; of others: */
+enum slu_shard_inner {
+    SLU_INNER_NONE,   /* they do not */
+    SLU_INNER_PAD,    /* by its id, which they can be told to leave out */
+    SLU_INNER_MASKS,  /* they do not, and the format carries masks */
+    SLU_INNER_LABELS, /* by labels; of whole documents as SLU_INNER_MASKS */
+};
+
 enum slu_shard_option {
     SLU_SHARD_COMPRESS = 1,  /* --compress */
     SLU_SHARD_MEMBER = 2,    /* --member */
@@ -158,6 +168,10 @@ struct slu_shard_format {
                                      a batch of marked ids (lib/stream/mask.h). Others
                                      refuse streams that have masks */
     bool documents;               /* takes whole documents */
+    enum slu_shard_inner inner_padding;
+    /* With an id behind it: what the trainer is given to leave the id out; NULL: it has
+     * no such switch. */
+    const char *ignore_id;
     /* Bytes of an id in the files of whole documents; NULL: as in the stream. */
     unsigned (*id_bytes)(const struct slu_header *h);
     uint64_t most_id;    /* largest number of ids in a file; 0: any */
@@ -239,6 +253,11 @@ struct slu_shard_format {
 
     /* -- files of a finished bucket and of the set; serial -- */
 
+    /* May be NULL: of the n shards of a bucket whose folder is `dir`, sets the facts
+     * that the set's manifest lacks, raw_byte and raw_xxh3. */
+    int (*facts)(const void *state, const char *dir, struct slu_shard_facts *shard,
+                 uint64_t n, struct slu_err *err);
+
     const char *bucket_file; /* NULL: none */
     int (*bucket)(void *state, const struct slu_shard_bucket *b,
                   const struct slu_shard_facts *shard /* b->n_shard */,
@@ -296,6 +315,26 @@ int slu_shard_too_large(const struct slu_shard_format *f,
 /* ---- the engine ---- */
 
 enum slu_shard_member { SLU_MEMBER_TXT, SLU_MEMBER_JSON, SLU_MEMBER_JSON_GZ };
+extern const char *const slu_shard_member_names[]; /* ends with NULL */
+/* Reads zstd, zstd:LEVEL or none: the level, 0 for none. False: it is none of these. */
+bool slu_shard_compress_level(const char *value, int *level);
+
+/* Shards that are taken as they are from another set, of the same format, options and
+ * sequences: slu_shards_write links their files, or copies them, without reading them
+ * otherwise. `source` gives their sequences without ids, in batches of their own, and
+ * the other shards whole. */
+struct slu_shards_given {
+    const char *dir; /* the folder of that set */
+    struct slu_shards_given_bucket {
+        uint64_t length, shard_sequences;
+        const struct slu_shard_facts *facts; /* n_shard elements */
+        const bool *changed;                 /* of each: it is not taken */
+        uint64_t n_shard;
+    } bucket[SLU_MAX_BUCKETS];
+    unsigned n_bucket;
+    /* Sums of the sequences that are taken; may be set until source ends. */
+    struct slu_u128 checksum, mask_checksum;
+};
 
 /* Fields that are not set are 0, the default. All pointers are borrowed. */
 struct slu_shards_cfg {
@@ -318,6 +357,7 @@ struct slu_shards_cfg {
                                  the wrong kind of label tokens, documents that the
                                  format's trainer does not find */
     bool force;               /* write a part, or join a set of parts, again */
+    const struct slu_shards_given *given; /* NULL: all shards are written */
     bool parts;     /* for slu_shards_write_part or slu_shards_join, which check the
                        folder; slu_shards_new then does not */
     int zstd_level; /* for the streams of segments */
@@ -456,6 +496,10 @@ uint64_t slu_shards_short(const struct slu_shards *s, unsigned i);
 const struct slu_sum *slu_shards_sum(const struct slu_shards *s);
 /* Sum of the sequences that drop_last dropped, with their checksum. */
 const struct slu_sum *slu_shards_dropped(const struct slu_shards *s);
+/* Appends what the trainer must be told of padding between segments, as one line without
+ * its end; nothing if the set says it. */
+SLU_MUST_USE int slu_shards_inner_note(const struct slu_shards *s, struct slu_buf *out,
+                                       struct slu_err *err);
 /* Number of sequences with several segments. */
 uint64_t slu_shards_packed(const struct slu_shards *s);
 

@@ -187,16 +187,20 @@ static int add(struct run *t, bucket *b, const struct slu_seq *q, bool *last,
 
     *last = place.last;
     if (!rc && t->s->cfg.documents)
-        rc = slu_shards_check_document(&t->in.seg[q->seg_off], q->n_seg, q->len_tok,
-                                       err);
+        rc = slu_shards_check_document(t->s, &t->in.seg[q->seg_off], q->n_seg,
+                                       q->len_tok, err);
     /* Allocated once, without spare memory; of documents, all but a long last one. */
-    if (!rc && b->batch.n_seq == 0 && t->s->cfg.memory_byte)
+    if (!rc && b->batch.n_seq == 0 && t->s->cfg.memory_byte &&
+        slu_batch_has_ids(&t->in))
         rc = slu_buf_reserve(
             &b->batch.own,
             (b->pub.length ? most.n_tok : most.longest) * b->batch.tok_bytes, err);
-    return rc ? rc
-              : slu_batch_add(&b->batch, slu_batch_at(&t->in, q->tok_off), q->len_tok,
-                              &t->in.seg[q->seg_off], q->n_seg, t->in.str.data, err);
+    if (rc)
+        return rc;
+    b->batch.marks_only = t->in.marks_only;
+    return slu_batch_add(&b->batch, t->in.tok ? slu_batch_at(&t->in, q->tok_off) : NULL,
+                         q->len_tok, &t->in.seg[q->seg_off], q->n_seg, t->in.str.data,
+                         err);
 }
 
 static int produce(void *ctx, void *job, struct slu_err *err)
@@ -248,13 +252,18 @@ static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
     return rc;
 }
 
-/* Computes the sum of the shard's sequences, and its content hash. */
-static void add_up(struct job *j)
+/* Computes the sum of the shard's sequences, and its content hash. given: neither ids nor
+ * content are known. */
+static void add_up(struct job *j, bool given)
 {
     struct slu_batch *b = &j->b;
 
     slu_batch_sum(b);
     j->sum = b->sum;
+    if (given) {
+        j->sum.checksum = j->sum.mask_checksum = (struct slu_u128){0, 0};
+        return;
+    }
     for (size_t i = 0; i < b->n_seq && !j->drop; i++) {
         const struct slu_seq *q = &b->seq[i];
         struct slu_u128 h = slu_batch_hash(b, q->tok_off, q->len_tok);
@@ -276,12 +285,13 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     int rc = SLU_OK;
 
     (void)worker;
-    add_up(j);
+    const struct slu_shards_done *done = slu_shards_done(j->bucket, at.number);
+    add_up(j, done && done->given);
     if (j->drop)
         return SLU_OK;
     for (unsigned i = 0; i < SLU_SHARD_FILES; i++)
         slu_buf_clear(&j->out[i]);
-    if (!slu_shards_done(j->bucket, at.number)) {
+    if (!done) {
         rc = t->s->cfg.format->build(t->s->state, &at, &j->b, j->out, &j->shard.facts,
                                      err);
         if (!rc)

@@ -120,11 +120,11 @@ static uint64_t count_packed(const struct slu_batch *b)
     uint64_t n = 0;
 
     for (size_t i = 0; i < b->n_seq; i++) {
-        const struct slu_seq *q = &b->seq[i];
-        uint64_t k = q->n_seg;
-        if (k && b->seg[q->seg_off + k - 1].source == SLU_PADDING)
-            k--;
-        n += k > 1;
+        const struct slu_seg *seg = &b->seg[b->seq[i].seg_off];
+        uint64_t n_text = 0;
+        for (uint64_t k = 0; k < b->seq[i].n_seg; k++)
+            n_text += seg[k].source != SLU_PADDING;
+        n += n_text > 1;
     }
     return n;
 }
@@ -168,7 +168,7 @@ int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
     const struct slu_shards_done *before = slu_shards_done(b, f->number);
     int rc = slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *f, err);
 
-    if (!rc && before &&
+    if (!rc && before && !before->given &&
         (before->facts.n_seq != f->n_seq || slu_u128_cmp(before->content, d->content)))
         return slu_shards_differs(s, b, f->number, err);
     struct slu_shards_done is = before ? *before : *d;

@@ -316,7 +316,8 @@ static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
     struct slu_shards *s = j->s;
     struct slu_reader_cfg cfg = {.path = (const char *const *)j->rows[k].path,
                                  .n_path = j->rows[k].n,
-                                 .masks = true};
+                                 .masks = true,
+                                 .inner_padding = true};
     struct slu_reader *r = NULL;
     struct slu_batch b;
     struct translation t = {.to = s->cfg.names};

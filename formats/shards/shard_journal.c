@@ -456,7 +456,7 @@ int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
 
     for (unsigned i = 0; i < s->n_bucket; i++)
         for (uint64_t k = 0; k < s->bucket[i].n_done && !rc; k++)
-            if (!s->bucket[i].done[k].gone)
+            if (!s->bucket[i].done[k].gone && !s->bucket[i].done[k].given)
                 rc = slu_shards_line(s, &s->bucket[i], &s->bucket[i].done[k], t, err);
     if (!rc)
         rc = slu_out_whole(path, t->data, t->len, err);
@@ -491,6 +491,8 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
         rc = slu_shard_dir_prepare(s->dir, s->cfg.format, replace, keeps_file, s,
                                    &s->made_dir, &s->lock, err);
     s->made = !rc;
+    if (!rc)
+        rc = slu_shards_take_given(s, err);
     if (!rc)
         rc = slu_shards_write_journal(s, &head, err);
     slu_buf_release(&head);

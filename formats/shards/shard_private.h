@@ -26,7 +26,8 @@ struct slu_shards_done {
     struct slu_u128 content; /* sum of slu_shards_content over its sequences */
     struct slu_count n;      /* count of its sequences */
     struct slu_u128 checksum, mask_checksum;
-    bool gone; /* its files are missing or changed */
+    bool gone;  /* its files are missing or changed */
+    bool given; /* see struct slu_shards_given: content and checksums are not known */
 };
 
 /* A file of the set that belongs to no shard. */
@@ -219,9 +220,10 @@ struct slu_shards_place {
 /* Decides the place of the bucket's next sequence, of n_tok ids. */
 int slu_shards_plan(struct slu_shards *s, struct slu_shards_bucket *b, uint64_t n_tok,
                     struct slu_shards_place *p, struct slu_err *err);
-/* SLU_E_MISMATCH unless the sequence is a part or all of one document. */
-int slu_shards_check_document(const struct slu_seg *seg, uint64_t n_seg, uint64_t n_id,
-                              struct slu_err *err);
+/* SLU_E_MISMATCH unless the sequence is a part or all of one document, or padding in the
+ * place of one. */
+int slu_shards_check_document(const struct slu_shards *s, const struct slu_seg *seg,
+                              uint64_t n_seg, uint64_t n_id, struct slu_err *err);
 /* slu_shards_write after the checks at its beginning, up to the ends of the buckets. */
 int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
                    unsigned n_threads, unsigned n_slots, struct slu_err *err);
@@ -285,6 +287,14 @@ int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
  * of a shard are added. Any thread. */
 struct slu_u128 slu_shards_content(uint64_t index, struct slu_u128 tokens,
                                    const struct slu_seg *seg, uint64_t n_seg);
+
+/* ---- shard_given.c ---- */
+
+/* What s->cfg.given says of a bucket; NULL: nothing. */
+const struct slu_shards_given_bucket *
+slu_shards_given_bucket(const struct slu_shards *s, uint64_t length);
+/* Puts the files of the given shards into the set's folder, and notes these shards. */
+int slu_shards_take_given(struct slu_shards *s, struct slu_err *err);
 
 /* ---- shard_stream.c, shard_build.c: slu_shards_write by either kind of format ---- */
 

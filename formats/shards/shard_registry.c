@@ -1,5 +1,6 @@
 /* shard_registry.c - the list of all formats, each with its writer and its layout. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats/shards/shard.h"
@@ -33,6 +34,20 @@ enum { N_KIND = sizeof kinds / sizeof *kinds };
 const char *const slu_shard_format_names[] = {
 #define NAME(id, name) name,
     FORMATS(NAME) NULL};
+
+const char *const slu_shard_member_names[] = {"txt", "json", "json.gz", NULL};
+
+bool slu_shard_compress_level(const char *value, int *level)
+{
+    char *end = NULL;
+
+    *level = !strcmp(value, "zstd") ? 3 : 0;
+    if (!strncmp(value, "zstd:", 5) && value[5] >= '1' && value[5] <= '9') {
+        unsigned long n = strtoul(value + 5, &end, 10);
+        *level = *end || n > 19 ? 0 : (int)n;
+    }
+    return *level || !strcmp(value, "none");
+}
 
 const struct slu_shard_format *slu_shard_format_at(unsigned i)
 {

@@ -120,7 +120,8 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 
 struct row {
     unsigned bucket;
-    bool done; /* written by an earlier run: not encoded */
+    bool done;  /* written by an earlier run: not encoded */
+    bool given; /* without ids: not hashed */
     struct slu_shards_place place;
     size_t end[SLU_SHARD_FILES];         /* end of its bytes in enc */
     struct slu_u128 hash, mask, content; /* mask: 0 without masks */
@@ -161,7 +162,9 @@ static int produce(void *ctx, void *job, struct slu_err *err)
         bucket *b = &t->s->bucket[k];
         row[i].bucket = (unsigned)k;
         rc = slu_shards_plan(t->s, b, j->b.seq[i].len_tok, &row[i].place, err);
-        row[i].done = slu_shards_done(b, row[i].place.number);
+        const struct slu_shards_done *done = slu_shards_done(b, row[i].place.number);
+        row[i].done = done;
+        row[i].given = done && done->given;
     }
     return rc;
 }
@@ -202,11 +205,15 @@ static int encode(struct slu_shards *s, struct job *j, size_t i, struct slu_buf 
 {
     const struct slu_shard_format *f = s->cfg.format;
     struct row *row = (struct row *)(void *)j->row.data + i;
-    const struct slu_shard_seq seq = seq_of(j, i);
     int rc = SLU_OK;
 
+    if (row->given) {
+        row->hash = row->mask = row->content = (struct slu_u128){0, 0};
+        return SLU_OK;
+    }
+    const struct slu_shard_seq seq = seq_of(j, i);
     if (s->cfg.documents)
-        rc = slu_shards_check_document(seq.seg, seq.n_seg, seq.n_id, err);
+        rc = slu_shards_check_document(s, seq.seg, seq.n_seg, seq.n_id, err);
     hash(j, row, &j->b.seq[i]);
     if (!rc && !row->done && !is_long(s, seq.n_id))
         rc = f->encode(s->state, &s->bucket[row->bucket].pub, row->place.index, &seq,

@@ -43,7 +43,8 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
     struct stat st;
     if (stat(path, &st))
         return empty ? SLU_OK : slu_shardset_incomplete(s, path, err);
-    struct slu_reader_cfg cfg = {.path = &p, .n_path = 1, .masks = true};
+    struct slu_reader_cfg cfg = {
+        .path = &p, .n_path = 1, .masks = true, .inner_padding = true};
     rc = slu_check_regular(path, err);
     if (!rc)
         rc = slu_reader_open(&s->segments, &cfg, err);
@@ -168,12 +169,33 @@ static int peek_shard(struct slu_shardset *s, struct slu_err *err)
                : SLU_EOF;
 }
 
+/* Compares the files of the current shard with the manifest: where some shards are
+ * skipped, no sum of all sequences will do it. */
+static int check_files(const struct slu_shardset *s, const char *const *path,
+                       unsigned n, struct slu_err *err)
+{
+    struct slu_buf scratch = SLU_BUF_INIT;
+    int rc = SLU_OK;
+    for (unsigned i = 0; i < n && !rc; i++) {
+        struct slu_digest is;
+        rc = slu_file_digest(path[i], &scratch, &is, err);
+        if (!rc && (is.n_byte != s->facts.n_byte[i] || is.xxh3 != s->facts.xxh3[i]))
+            rc = slu_fail(err, SLU_E_CHECKSUM,
+                          "%s: is not the file that manifest.jsonl lists; the set is "
+                          "damaged",
+                          path[i]);
+    }
+    slu_buf_release(&scratch);
+    return rc;
+}
+
 /* Opens the bucket's next shard; SLU_EOF after the last. */
 static int open_shard(struct slu_shardset *s, struct slu_err *err)
 {
     struct slu_shardset_bucket *b = &s->bucket[s->at];
     char path[SLU_SHARD_FILES][PATH_MAX];
     const char *p[SLU_SHARD_FILES];
+    s->facts = (struct slu_shard_facts){.number = b->pub.n_shard};
     const unsigned n_file = s->format->n_file + (s->masks ? s->format->n_mask_file : 0);
     for (unsigned i = 0; i < n_file; i++) {
         int rc = peek_shard(s, err);
@@ -191,16 +213,24 @@ static int open_shard(struct slu_shardset *s, struct slu_err *err)
         if (rc)
             return rc;
         p[i] = path[i];
+        s->facts.n_byte[i] = s->next.n_byte;
+        s->facts.xxh3[i] = s->next.xxh3;
         if (i == 0) {
             memcpy(s->shard, s->next.file, sizeof s->shard);
-            s->n_expected = s->next.n_seq;
+            s->facts.n_seq = s->n_expected = s->next.n_seq;
         }
         s->have_next = false;
     }
     s->n_here = 0;
     b->pub.n_shard++;
     s->id_bytes = s->layout->narrow && !s->masks ? b->pub.id_bytes : 4;
-    int rc = s->layout->open(&s->state, p, &b->pub, s->n_expected, err);
+    s->open = true;
+    if (s->skips && s->skips(s->skips_ctx, s->at, s->facts.number))
+        return SLU_OK;
+    int rc = s->skips ? check_files(s, p, n_file, err) : SLU_OK;
+    if (rc)
+        return rc;
+    rc = s->layout->open(&s->state, p, &b->pub, s->n_expected, err);
     return rc ? slu_err_at(err, "%s/%s", s->dir, s->shard) : SLU_OK;
 }
 
@@ -225,7 +255,8 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
         b->tok_bytes = b->id_bytes = slu_header_stored(&s->header);
         if (s->documents && s->format->id_bytes)
             b->id_bytes = s->format->id_bytes(&s->header);
-        s->bucket[i].pub.masks = s->masks;
+        b->masks = s->masks;
+        b->inner_padding = s->header.inner_padding;
     }
     if (!rc)
         rc = slu_shardset_open_manifest(s, err);
@@ -255,6 +286,14 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s)
 
 enum { BATCH_TOK = 1 << 16 };
 
+/* Counts the next sequence of a shard whose ids are not read. */
+static int next_skipped(struct slu_shardset *s, uint64_t n_tok)
+{
+    s->tok = NULL;
+    s->n_tok = n_tok;
+    return s->n_here == s->n_expected ? SLU_EOF : SLU_OK;
+}
+
 /* Appends the ids of the bucket's next sequence to `ids`, as s->tok; its segments have
  * n_tok; 0: SLU_EOF is expected, after the last. */
 static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_buf *ids,
@@ -264,10 +303,11 @@ static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_buf *ids,
     const uint64_t n_id = s->documents ? n_tok : s->bucket[s->at].pub.n_id;
 
     for (;;) {
-        int rc = s->state ? SLU_OK : open_shard(s, err);
+        int rc = s->open ? SLU_OK : open_shard(s, err);
         if (rc)
             return rc;
-        rc = s->layout->next(s->state, n_id, ids, err);
+        rc = s->state ? s->layout->next(s->state, n_id, ids, err)
+                      : next_skipped(s, n_tok);
         if (rc == SLU_EOF && s->n_here != s->n_expected)
             rc = slu_fail(
                 err, SLU_E_FORMAT, "has %llu sequences, and its manifest says %llu",
@@ -276,12 +316,16 @@ static int next_ids(struct slu_shardset *s, uint64_t n_tok, struct slu_buf *ids,
             return slu_err_at(err, "%s/%s", s->dir, s->shard);
         if (!rc) {
             s->n_here++;
-            s->tok = ids->data + had;
-            s->n_tok = (ids->len - had) / s->id_bytes;
+            if (s->state) {
+                s->tok = ids->data + had;
+                s->n_tok = (ids->len - had) / s->id_bytes;
+            }
             return SLU_OK;
         }
-        s->layout->close(s->state);
+        if (s->state)
+            s->layout->close(s->state);
         s->state = NULL;
+        s->open = false;
     }
 }
 
@@ -358,6 +402,8 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
     const bool own =
         s->layout->narrow && !s->masks && k->pub.id_bytes == s->header.tok_bytes;
     while (s->row < s->rows.n_seq && slu_batch_weight(b) < BATCH_TOK) {
+        if (s->skips && b->n_seq && s->n_here == s->n_expected)
+            break; /* the next one is of another shard */
         const struct slu_seq *q = &s->rows.seq[s->row++];
         slu_buf_clear(&s->ids);
         int rc = next_ids(s, q->len_tok, own ? &b->own : &s->ids, err);
@@ -370,19 +416,22 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
                           "%s/%s: sequence %llu has %zu ids, its segments have %llu",
                           s->dir, s->shard, (unsigned long long)s->n_here - 1, s->n_tok,
                           (unsigned long long)q->len_tok);
-        if (!rc && s->masks && s->layout->no_first)
+        if (!rc && s->state && s->masks && s->layout->no_first)
             mark_first(s, q);
-        if (!rc && s->masks)
+        if (!rc && s->state && s->masks)
             rc = check_marks(s, q, err);
-        if (!rc)
+        if (!rc && s->state)
             rc = narrow(s, err);
+        const void *tok = own ? NULL : s->tok;
+        if (!s->state && s->masks)
+            tok = slu_batch_at(&s->rows, q->tok_off);
         if (!rc)
-            rc = slu_batch_add(b, own ? NULL : s->tok, q->len_tok,
-                               &s->rows.seg[q->seg_off], q->n_seg, s->rows.str.data,
-                               err);
+            rc = slu_batch_add(b, tok, q->len_tok, &s->rows.seg[q->seg_off], q->n_seg,
+                               s->rows.str.data, err);
         if (rc)
             return rc;
-        b->tok = b->own.data;
+        b->tok = s->state || s->masks ? b->own.data : NULL;
+        b->marks_only = !s->state && s->masks;
         k->pub.n_seq++;
         k->n_tok += q->len_tok;
     }
@@ -394,6 +443,7 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
     slu_batch_clear(b);
     b->tok_bytes = s->header.tok_bytes;
     b->masks = s->masks;
+    b->marks_only = false;
     while (s->at < s->n_bucket) {
         int rc = s->segments ? SLU_OK : open_segments(s, s->at, err);
         if (!rc && s->row == s->rows.n_seq) {
@@ -416,6 +466,35 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
         s->at++;
     }
     return SLU_EOF;
+}
+
+void slu_shardset_skip(struct slu_shardset *s, slu_shardset_skips *skips, void *ctx)
+{
+    s->skips = skips;
+    s->skips_ctx = ctx;
+}
+
+const struct slu_shard_facts *slu_shardset_shard(const struct slu_shardset *s,
+                                                 unsigned *bucket)
+{
+    *bucket = s->at;
+    return &s->facts;
+}
+
+struct slu_json_value slu_shardset_report(const struct slu_shardset *s)
+{
+    return slu_json_root(s->report);
+}
+
+unsigned slu_shardset_n_bucket(const struct slu_shardset *s)
+{
+    return s->n_bucket;
+}
+
+const struct slu_shard_bucket *slu_shardset_bucket(const struct slu_shardset *s,
+                                                   unsigned i)
+{
+    return &s->bucket[i].pub;
 }
 
 int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,

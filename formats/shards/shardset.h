@@ -13,6 +13,7 @@
 #define SLU_SHARDSET_H
 
 #include "formats/shards/shard.h"
+#include "lib/base/json.h"
 #include "lib/stream/stream_summary.h"
 
 SLU_BEGIN_DECLS
@@ -66,6 +67,21 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s);
 /* Reads the next sequences, with tokens and segments; SLU_EOF at the end. */
 SLU_MUST_USE int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b,
                                    struct slu_err *err);
+/* Before the first call of slu_shardset_next: no file is read of the shards of which
+ * `skips` returns true, and their sequences come without ids (with masks, the batch is
+ * marks_only). Each batch then is of one shard. */
+typedef bool slu_shardset_skips(void *ctx, unsigned bucket, uint64_t shard);
+void slu_shardset_skip(struct slu_shardset *s, slu_shardset_skips *skips, void *ctx);
+/* The shard of the last batch: its bucket, counted from 0, and what the manifest says of
+ * it (n_tok 0). Borrowed until the next call of slu_shardset_next. */
+const struct slu_shard_facts *slu_shardset_shard(const struct slu_shardset *s,
+                                                 unsigned *bucket);
+/* report.json, borrowed. */
+struct slu_json_value slu_shardset_report(const struct slu_shardset *s);
+/* The buckets that have sequences. */
+unsigned slu_shardset_n_bucket(const struct slu_shardset *s);
+const struct slu_shard_bucket *slu_shardset_bucket(const struct slu_shardset *s,
+                                                   unsigned i);
 /* After SLU_EOF: checks that `seen` equals the report's sums. */
 SLU_MUST_USE int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
                                      struct slu_err *err);

@@ -45,8 +45,12 @@ struct slu_shardset {
     void (*progress)(void *ctx, uint64_t n_byte, uint64_t of_byte);
     void *progress_ctx;
     uint64_t verified_byte, verify_byte;
-    char shard[300]; /* first file of the current shard, in DIR */
-    void *state;     /* state of the layout; NULL: no shard is open */
+    char shard[300];           /* first file of the current shard, in DIR */
+    bool open;                 /* there is a current shard */
+    void *state;               /* state of the layout; NULL: its ids are not read */
+    slu_shardset_skips *skips; /* NULL: all ids are read */
+    void *skips_ctx;
+    struct slu_shard_facts facts; /* of the current shard, as the manifest has them */
     uint64_t n_here, n_expected;
     unsigned id_bytes; /* of an id that the layout gives */
     struct slu_batch rows;

@@ -106,25 +106,6 @@ static int too_long(const struct sets *x, const struct slu_batch *b,
     return SLU_OK;
 }
 
-/* Gives a batch without masks masks: all tokens but padding are trained on. */
-static int mark_all(struct slu_batch *b, struct slu_err *err)
-{
-    int rc = slu_buf_reserve(&b->own, b->n_tok * sizeof(uint32_t) - b->own.len, err);
-    if (rc)
-        return rc;
-    slu_ids_convert(b->own.data, b->n_tok, b->tok_bytes, sizeof(uint32_t));
-    b->own.len = b->n_tok * sizeof(uint32_t);
-    b->tok = b->own.data;
-    b->tok_bytes = sizeof(uint32_t);
-    b->masks = true;
-    uint32_t *id = (uint32_t *)(void *)b->own.data;
-    for (size_t k = 0; k < b->n_seg; id += b->seg[k++].len_tok)
-        for (uint64_t i = 0; i < b->seg[k].len_tok; i++)
-            id[i] = slu_mask_mark(id[i], b->seg[k].source != SLU_PADDING);
-    b->sum_valid = false;
-    return SLU_OK;
-}
-
 /* Reads the next batch of the current set; SLU_EOF at its end. */
 static int next(struct sets *x, struct slu_batch *b, struct slu_err *err)
 {
@@ -137,7 +118,7 @@ static int next(struct sets *x, struct slu_batch *b, struct slu_err *err)
     if (!rc)
         rc = too_long(x, b, err);
     if (!rc && x->masks && !b->masks)
-        rc = mark_all(b, err);
+        rc = slu_batch_mark_all(b, err);
     if (rc)
         return rc;
     b->input = (uint32_t)x->at;
@@ -236,8 +217,8 @@ static bool probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look
 }
 
 /* Refuses sets that cannot be handed on. */
-static int check_header(const struct slu_header *h, const char *path,
-                        struct slu_err *err)
+static int check_header(const struct slu_tokens_cfg *cfg, const struct slu_header *h,
+                        const char *path, struct slu_err *err)
 {
     if (!h->vocab_size)
         return slu_fail(err, SLU_E_UNSUPPORTED,
@@ -245,7 +226,7 @@ static int check_header(const struct slu_header *h, const char *path,
                         "write; expected to find its tokenizer there; leave it out, or "
                         "write it again",
                         path, SLU_SHARD_EMPTY);
-    return !h->inner_padding
+    return !h->inner_padding || cfg->inner_padding
                ? SLU_OK
                : slu_fail(err, SLU_E_UNSUPPORTED,
                           "%s: has padding between segments, which this step cannot "
@@ -264,17 +245,18 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
                                    "%s: is a set that says what its ids are, and "
                                    "options for files of ids were given",
                                    cfg->path[0]));
-    int rc = check_header(h, cfg->path[0], err);
+    int rc = check_header(cfg, h, cfg->path[0], err);
     for (size_t i = 1; i < cfg->n_path && !rc; i++) {
         struct slu_shardset *set;
         rc = slu_shardset_open(&set, cfg->path[i], err);
         if (rc)
             return rc;
         const struct slu_header *o = slu_shardset_header(set);
-        rc = check_header(o, cfg->path[i], err);
+        rc = check_header(cfg, o, cfg->path[i], err);
         if (!rc && (rc = slu_header_compatible(h, o, err)))
             slu_err_at(err, "%s", cfg->path[i]);
         h->masks |= o->masks;
+        h->inner_padding |= o->inner_padding;
         if (!rc)
             rc = slu_shardset_steps(set, steps, err);
         slu_shardset_free(set);

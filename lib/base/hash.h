@@ -37,6 +37,11 @@ SLU_MUST_USE int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint
                                struct slu_err *err);
 
 /* Returns a + b mod 2^128. */
+static inline struct slu_u128 slu_u128_sub(struct slu_u128 a, struct slu_u128 b)
+{
+    struct slu_u128 r = {a.lo - b.lo, a.hi - b.hi - (a.lo < b.lo)};
+    return r;
+}
 static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)
 {
     struct slu_u128 r = {a.lo + b.lo, a.hi + b.hi};

@@ -53,6 +53,31 @@ void slu_batch_drop_ids(struct slu_batch *b)
     b->sum_valid = false;
 }
 
+int slu_batch_mark_all(struct slu_batch *b, struct slu_err *err)
+{
+    int rc = slu_buf_reserve(&b->own, b->n_tok * sizeof(uint32_t) - b->own.len, err);
+    if (rc)
+        return rc;
+    uint32_t *id = (uint32_t *)(void *)b->own.data;
+    const uint16_t *narrow = (const uint16_t *)(const void *)b->own.data;
+    for (uint64_t i = b->n_tok; i-- > 0 && b->tok_bytes == 2;)
+        id[i] = narrow[i];
+    b->own.len = b->n_tok * sizeof(uint32_t);
+    b->tok = id;
+    b->tok_bytes = sizeof(uint32_t);
+    b->masks = true;
+    for (size_t k = 0; k < b->n_seq; k++) {
+        const struct slu_seq *q = &b->seq[k];
+        uint32_t *at = id + q->tok_off;
+        for (uint64_t i = 0; i < q->n_seg; at += b->seg[q->seg_off + i++].len_tok)
+            for (uint64_t t = 0; t < b->seg[q->seg_off + i].len_tok; t++)
+                at[t] =
+                    slu_mask_mark(at[t], b->seg[q->seg_off + i].source != SLU_PADDING);
+    }
+    b->sum_valid = false;
+    return SLU_OK;
+}
+
 void slu_batch_trim(struct slu_batch *b)
 {
     slu_batch_clear(b);

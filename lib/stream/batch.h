@@ -133,6 +133,10 @@ void slu_batch_clear(struct slu_batch *b);
  * marks_only, else it has no tokens. */
 void slu_batch_drop_ids(struct slu_batch *b);
 
+/* Gives a batch without masks, which owns its tokens, masks: all tokens but padding are
+ * trained on. */
+SLU_MUST_USE int slu_batch_mark_all(struct slu_batch *b, struct slu_err *err);
+
 /* As slu_batch_clear, but frees memory beyond that of a usual frame, which a long
  * sequence needed. */
 void slu_batch_trim(struct slu_batch *b);

@@ -143,7 +143,7 @@ class Schedule:
         """Refuse a set of other contents than the schedule was made for; warn of buckets that no step takes."""
         mine, there = {r.length: r for r in self._rows if r.sequences}, {b.length: len(b) for b in data if len(b)}
         other = any(there.get(length) != r.sequences for length, r in mine.items())  # it may leave buckets out
-        if other or (self.checksum and data.checksum and self.checksum != data.checksum):
+        if other or (self.checksum and data.checksum and self.checksum not in (data.checksum, *data.same_places)):
             raise SluiceError(
                 f"{self.where}: was made for another set than {data.path} (sequences by length "
                 f"{ {n: r.sequences for n, r in mine.items()} } and {there}, checksums {self.checksum} and "

@@ -24,6 +24,7 @@ common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance 
     options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
     options pack $common --length --method --long --fill --max-segments --mix-domains --plan
     options shuffle $common --format --documents --shard-size --shard-sequences --last
+    options forget $common --ids-drop --pad-id --list --schedule --accept-mismatch
     options schedule -o --trainer --tokens --epochs --batch-tokens --world --workers
     options inspect --json --records --text --jsonl --histogram --verify
 }
@@ -33,7 +34,7 @@ corpus c.jsonl 50000 6
 tokenize -t bytes c.jsonl >c.tks
 decompose --min 16 --max 128 --label-token c.tks >d.tks
 
-for p in tokenize dedup choose decompose pack shuffle schedule inspect; do
+for p in tokenize dedup choose decompose pack shuffle forget schedule inspect; do
     have $p || continue
     status "$p: unknown long option" 2 $p --no-such-option
     check "$p: and it is named in one line" shell "grep -q -- --no-such-option '$TMP/err'"

@@ -14,7 +14,7 @@ import sys
 
 BIN = os.environ.get("BIN", "build/bin")
 PREFIX = os.environ.get("PROGRAM_PREFIX", "")
-PROGRAMS = "tokenize dedup choose decompose pack shuffle schedule inspect sluice-chat".split()
+PROGRAMS = "tokenize dedup choose decompose pack shuffle forget schedule inspect sluice-chat".split()
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
 failed = False
 

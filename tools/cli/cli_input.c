@@ -64,6 +64,7 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
                                    .column = c->column,
                                    .any_id = ctx->looks,
                                    .max_seq_tok = cli_max_seq_tok(ctx),
+                                   .inner_padding = ctx->tool->inner_padding,
                                    .seen = &ctx->seen};
 }
 

@@ -242,6 +242,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
         "use a smaller --shard-size, or give more memory with -M",
     [SLU_ADVISE_MEMORY_OR_SHARDS] =
         "use a smaller --shard-sequences or --shard-size, or give more memory with -M",
+    [SLU_ADVISE_ACCEPT_MISMATCH] = "then use --accept-mismatch",
     [SLU_ADVISE_BALANCE] =
         "give more memory with -M, or fewer steps with --balance-window",
     [SLU_ADVISE_BATCH_TOKENS] = "give --batch-tokens N",
@@ -298,6 +299,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_ON_ERROR] = "use --on-error skip to go on without it",
     [SLU_ADVISE_ON_ERROR_REPLACE] =
         "use --on-error replace for U+FFFD in its place, or skip to go on without it",
+    [SLU_ADVISE_PAD_ID] = "name another id with 'forget --pad-id N'",
     [SLU_ADVISE_PARAGRAPHS] = "tokenize without --no-vocab, or compare documents",
     [SLU_ADVISE_PATTERN] = "name the split with --pattern",
     [SLU_ADVISE_REPLACE_SET] =

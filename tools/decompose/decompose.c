@@ -445,6 +445,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_header_copy(&h, slu_reader_header(r), err);
     if (!rc)
         rc = check_header(ctx, &j.cut, &h, err);
+    h.inner_padding = false; /* none is left */
     if (!rc && h.masks && !o->plan)
         cli_warn(ctx, "the stream has masks, as dialogues have, and decompose cuts "
                       "documents: a piece lacks the text before it; pack --long drop "
@@ -483,6 +484,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .reads_stream = true,
     .masks = true,
+    .inner_padding = true,
     .memory_floor = 32 << 20,
     .check_part = check_part,
     .uses_device = true,

@@ -11,7 +11,6 @@
 
 const char *const shuffle_lasts[] = {"keep", "drop", NULL};
 const char *const shuffle_tails[] = {"error", "drop", NULL};
-const char *const shuffle_members[] = {"txt", "json", "json.gz", NULL};
 
 int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err *err)
 {
@@ -32,30 +31,17 @@ int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err 
     return SLU_OK;
 }
 
-/* Parses zstd, zstd:LEVEL or none. */
 int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
 {
     struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
-    unsigned long level = 3;
-    char *end;
 
     o->compress = value;
-    o->compress_level = 0;
-    if (!strcmp(value, "none"))
-        return SLU_OK;
-    if (!strncmp(value, "zstd:", 5) && value[5] >= '1' && value[5] <= '9') {
-        level = strtoul(value + 5, &end, 10);
-        if (*end || level > 19)
-            level = 0;
-    } else if (strcmp(value, "zstd")) {
-        level = 0;
-    }
-    o->compress_level = (int)level;
-    return level ? SLU_OK
-                 : slu_fail(err, SLU_E_USAGE,
-                            "--compress: '%s' is neither zstd, zstd:LEVEL with a level "
-                            "of 1 to 19, nor none",
-                            value);
+    return slu_shard_compress_level(value, &o->compress_level)
+               ? SLU_OK
+               : slu_fail(err, SLU_E_USAGE,
+                          "--compress: '%s' is neither zstd, zstd:LEVEL with a level "
+                          "of 1 to 19, nor none",
+                          value);
 }
 
 /* Whether the licence has no control characters, which YAML does not allow. */
@@ -316,6 +302,18 @@ static void warn_boundaries(struct job *j)
                  (unsigned long long)n, slu_plural(n), why);
 }
 
+/* Says what the trainer must be told of padding between segments. */
+static int warn_inner_padding(struct job *j, struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = slu_shards_inner_note(j->shards, &text, err);
+
+    if (!rc && text.len)
+        cli_warn(j->ctx, "%.*s", (int)text.len, (const char *)text.data);
+    slu_buf_release(&text);
+    return rc;
+}
+
 int shuffle_shards_finish(struct job *j, struct slu_account *account,
                           struct slu_err *err)
 {
@@ -332,6 +330,9 @@ int shuffle_shards_finish(struct job *j, struct slu_account *account,
         return rc;
     warn_short(j);
     warn_boundaries(j);
+    rc = warn_inner_padding(j, err);
+    if (rc)
+        return rc;
     rc = slu_shards_finish(j->shards, j->ctx->tool->name, account, err);
     if (!rc && slu_shards_remark(j->shards))
         cli_warn(j->ctx, "%s", slu_shards_remark(j->shards));

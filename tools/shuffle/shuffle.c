@@ -63,7 +63,7 @@ static const struct cli_opt options[] = {
      "for mds, litdata, parquet and megatron-sft: compression of shards",
      .parse = shuffle_parse_compress, .from = "gather"},
     {"member", 0, CLI_CHOICE, AT(shards.member), NULL,
-     "for wds: format of the members; default txt", .choice = shuffle_members,
+     "for wds: format of the members; default txt", .choice = slu_shard_member_names,
      .from = "gather"},
     {"max-segments", 0, CLI_COUNT, AT(shards.max_segments), "N",
      "for mds: an array of N lengths of segments, filled with 0 from the\n"
@@ -426,6 +426,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .reads_stream = true,
     .masks = true,
+    .inner_padding = true,
     .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = check_part,

@@ -64,8 +64,7 @@ struct job {
     struct slu_u128 input_id;   /* for shards: see struct slu_shards_cfg */
 };
 
-extern const char *const shuffle_members[], *const shuffle_lasts[],
-                                                *const shuffle_tails[];
+extern const char *const shuffle_lasts[], *const shuffle_tails[];
 /* Parsers of struct opts. */
 SLU_MUST_USE int shuffle_parse_shard_sequences(void *opts, const char *value,
                                                struct slu_err *err);

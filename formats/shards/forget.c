@@ -1,0 +1,554 @@
+#include "formats/shards/forget.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shards/shardset.h"
+#include "formats/shards/shard_private.h"
+#include "lib/base/map.h"
+#include "lib/stream/stream_private.h"
+
+struct bucket {
+    struct slu_shard_facts *facts;
+    bool *changed;
+    size_t n, cap_facts, cap_changed;
+};
+
+struct slu_forget {
+    const char *dir;
+    const struct slu_idset *drop;
+    struct slu_shardset *set;
+    const struct slu_shard_format *format;
+    struct bucket bucket[SLU_MAX_BUCKETS];
+    struct slu_forget_result result;
+    struct slu_names *names; /* of all buckets */
+    struct slu_shards_given given;
+    struct slu_step_list steps;
+    char *license, *member, *compress, *max_segments, *olmo_path, *olmo_tokenizer;
+    uint64_t pad;
+    bool to_masks; /* the set has none, and gets some */
+    bool begun;    /* slu_forget_source has opened the set */
+    struct slu_u128 changed_checksum, changed_masks; /* before, of the changed shards */
+};
+
+/* ---- reading the segment rows ---- */
+
+static bool goes(const struct slu_forget *f, const struct slu_batch *b,
+                 const struct slu_seg *g)
+{
+    return g->source != SLU_PADDING && g->id_len &&
+           slu_idset_has(f->drop, b->str.data + g->id_off, g->id_len);
+}
+
+static bool skip_all(void *ctx, unsigned bucket, uint64_t shard)
+{
+    (void)ctx;
+    (void)bucket;
+    (void)shard;
+    return true;
+}
+
+/* Calls `each` for every batch of segment rows; first: the number of its first sequence
+ * in its bucket. */
+typedef int each_rows(void *ctx, struct slu_shardset *set, struct slu_batch *b,
+                      uint64_t first, struct slu_err *err);
+static int read_rows(const char *dir, each_rows *each, void *ctx, struct slu_err *err)
+{
+    struct slu_shardset *set;
+    struct slu_batch b;
+    uint64_t first = 0;
+    unsigned at = 0;
+    int rc = slu_shardset_open(&set, dir, err);
+
+    if (rc)
+        return rc;
+    slu_shardset_skip(set, skip_all, NULL);
+    slu_batch_init(&b, slu_shardset_header(set)->tok_bytes);
+    while (!rc && (rc = slu_shardset_next(set, &b, err)) == SLU_OK) {
+        unsigned k;
+        (void)slu_shardset_shard(set, &k);
+        first = k == at ? first : 0;
+        at = k;
+        rc = each(ctx, set, &b, first, err);
+        first += b.n_seq;
+    }
+    slu_batch_release(&b);
+    slu_shardset_free(set);
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+/* The bucket's current shard, in which the batch is. */
+static int shard_of(struct bucket *k, const struct slu_shard_facts *s,
+                    struct slu_err *err)
+{
+    if (k->n > s->number)
+        return SLU_OK;
+    int rc = slu_grow(&k->facts, &k->cap_facts, k->n + 1, sizeof *k->facts, err);
+
+    if (!rc)
+        rc = slu_grow(&k->changed, &k->cap_changed, k->n + 1, sizeof *k->changed, err);
+    if (rc)
+        return rc;
+    k->facts[k->n] = *s;
+    k->changed[k->n++] = false;
+    return SLU_OK;
+}
+
+/* Finds what goes of a sequence. */
+static int find(struct slu_forget *f, const struct slu_batch *b,
+                const struct slu_seq *q, struct slu_map *found, bool *any,
+                struct slu_err *err)
+{
+    struct slu_forget_result *r = &f->result;
+    uint64_t left = 0, tok = q->tok_off;
+    int rc = SLU_OK;
+
+    *any = false;
+    for (uint64_t i = 0; i < q->n_seg && !rc; tok += b->seg[q->seg_off + i++].len_tok) {
+        const struct slu_seg *g = &b->seg[q->seg_off + i];
+        if (!goes(f, b, g)) {
+            left += g->source != SLU_PADDING;
+            continue;
+        }
+        *any = true;
+        r->segments++;
+        slu_count_add(&r->gone,
+                      (struct slu_count){g->offset == 0, 0, g->len_tok,
+                                         b->masks ? slu_batch_loss(b, tok, g->len_tok)
+                                         : f->to_masks ? g->len_tok
+                                                       : 0});
+        rc = slu_map_set(found, slu_hash128(b->str.data + g->id_off, g->id_len).lo, 1,
+                         err);
+    }
+    r->sequences += *any;
+    r->emptied += *any && !left;
+    return rc;
+}
+
+struct finding {
+    struct slu_forget *f;
+    struct slu_map found;
+};
+
+static int find_all(void *ctx, struct slu_shardset *set, struct slu_batch *b,
+                    uint64_t first, struct slu_err *err)
+{
+    struct finding *x = ctx;
+    struct slu_forget *f = x->f;
+    unsigned at;
+    const struct slu_shard_facts *s = slu_shardset_shard(set, &at);
+    struct bucket *k = &f->bucket[at];
+    int rc = shard_of(k, s, err);
+
+    (void)first;
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        bool any;
+        struct slu_count n = slu_seq_count(b, q);
+        rc = find(f, b, q, &x->found, &any, err);
+        for (uint64_t j = 0; j < q->n_seg && f->to_masks; j++)
+            if (b->seg[q->seg_off + j].source != SLU_PADDING)
+                n.loss_tokens += b->seg[q->seg_off + j].len_tok;
+        slu_count_add(&f->result.in.n, n);
+        k->facts[s->number].n_tok += q->len_tok;
+        k->changed[s->number] |= any;
+    }
+    return rc;
+}
+
+struct visit {
+    struct slu_forget *f;
+    int (*each)(void *ctx, const struct slu_forget_segment *s, struct slu_err *err);
+    void *ctx;
+};
+
+static int visit_rows(void *ctx, struct slu_shardset *set, struct slu_batch *b,
+                      uint64_t first, struct slu_err *err)
+{
+    const struct visit *v = ctx;
+    unsigned at;
+    const struct slu_shard_facts *s = slu_shardset_shard(set, &at);
+    const struct slu_shard_bucket *k = slu_shardset_bucket(set, at);
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < b->n_seq && !rc; i++)
+        for (uint64_t j = 0; j < b->seq[i].n_seg && !rc; j++) {
+            const struct slu_seg *g = &b->seg[b->seq[i].seg_off + j];
+            struct slu_forget_segment x = {k->name,
+                                           at,
+                                           k->length,
+                                           first + i,
+                                           s->number,
+                                           g,
+                                           b->str.data + g->id_off,
+                                           NULL};
+            if (!goes(v->f, b, g))
+                continue;
+            x.source = slu_names_source(slu_shardset_names(set), g->source);
+            rc = v->each(v->ctx, &x, err);
+        }
+    return rc;
+}
+
+int slu_forget_each(struct slu_forget *f,
+                    int (*each)(void *ctx, const struct slu_forget_segment *s,
+                                struct slu_err *err),
+                    void *ctx, struct slu_err *err)
+{
+    struct visit v = {f, each, ctx};
+
+    return read_rows(f->dir, visit_rows, &v, err);
+}
+
+/* ---- opening ---- */
+
+/* All shards change if the set gets masks. */
+static void count_shards(struct slu_forget *f)
+{
+    const bool all = f->to_masks && f->result.segments;
+
+    for (unsigned i = 0; i < slu_shardset_n_bucket(f->set); i++)
+        for (size_t k = 0; k < f->bucket[i].n; k++) {
+            f->bucket[i].changed[k] |= all;
+            f->result.shards += f->bucket[i].changed[k];
+            f->result.of_shards++;
+        }
+}
+
+int slu_forget_open(struct slu_forget **out, const char *dir,
+                    const struct slu_idset *drop, struct slu_err *err)
+{
+    struct slu_forget *f = calloc(1, sizeof *f);
+    struct finding x = {f, SLU_MAP_INIT};
+
+    *out = f;
+    if (!f)
+        return slu_fail_nomem(err, sizeof *f);
+    f->dir = dir;
+    f->drop = drop;
+    f->steps = (struct slu_step_list)SLU_STEPS_INIT;
+    int rc = slu_shardset_open(&f->set, dir, err);
+    if (!rc)
+        rc = slu_shard_format_find(&f->format, slu_shardset_format(f->set), err);
+    if (!rc)
+        rc = slu_names_new(&f->names, err);
+    if (!rc)
+        rc = slu_shardset_steps(f->set, &f->steps, err);
+    f->to_masks = !rc && f->format->n_mask_file && !slu_shardset_header(f->set)->masks;
+    if (!rc)
+        rc = read_rows(dir, find_all, &x, err);
+    f->result.ids = x.found.n;
+    if (!rc)
+        count_shards(f);
+    slu_map_release(&x.found);
+    return rc;
+}
+
+const struct slu_forget_result *slu_forget_result(const struct slu_forget *f)
+{
+    return &f->result;
+}
+
+int slu_forget_steps(const struct slu_forget *f, struct slu_step_list *steps,
+                     struct slu_err *err)
+{
+    return slu_steps_join(steps, &f->steps, err);
+}
+
+int slu_forget_put_places(const struct slu_forget *f, struct slu_buf *out,
+                          struct slu_err *err)
+{
+    struct slu_json_value root = slu_shardset_report(f->set), v = SLU_JSON_NONE;
+    struct slu_json_iter it;
+    const char *s = "", *before = "";
+    size_t n;
+    int rc = slu_buf_append(out, "[", 1, err);
+
+    if (slu_json_get(root, "forgotten", &v))
+        (void)slu_json_get(v, "same_places", &v);
+    for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it); before = ", ")
+        if (slu_json_string(it.value, &s, &n))
+            rc = slu_buf_printf(out, err, "%s\"%s\"", before, s);
+    s = slu_json_get_string(root, "checksum", "");
+    return rc ? rc : slu_buf_printf(out, err, "%s\"%s\"]", before, s);
+}
+
+/* ---- how the set was made ---- */
+
+/* *out is the value of an option in the text of a provenance; NULL: it is not there. */
+static int value_of(const char *text, const char *name, char **out, struct slu_err *err)
+{
+    const size_t n = strlen(name);
+
+    for (const char *p = text; p && *p; p = strstr(p, " --"), p += p ? 1 : 0)
+        if (!strncmp(p, name, n)) {
+            const char *end = strstr(p, " --");
+            *out = end ? strndup(p + n, (size_t)(end - p) - n) : strdup(p + n);
+            return *out ? SLU_OK : slu_fail_nomem(err, strlen(p));
+        }
+    return SLU_OK;
+}
+
+/* Finds the options of the shuffle that wrote the set. */
+static int read_options(struct slu_forget *f, struct slu_err *err)
+{
+    const struct slu_header *h = slu_shardset_header(f->set);
+    const struct slu_step *t = NULL;
+    struct slu_json_value v;
+    const char *license;
+    size_t n;
+    const struct {
+        const char *name;
+        char **to;
+    } of[] = {{"--compress=", &f->compress},
+              {"--member=", &f->member},
+              {"--max-segments=", &f->max_segments},
+              {"--olmo-path=", &f->olmo_path},
+              {"--olmo-tokenizer=", &f->olmo_tokenizer}};
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < h->n_step; i++)
+        if (!strcmp(h->step[i].program, "shuffle"))
+            t = &h->step[i];
+    if (!t)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: its provenance does not say with which options shuffle "
+                        "wrote it (--no-provenance); write it again with shuffle",
+                        f->dir);
+    for (size_t i = 0; i < sizeof of / sizeof *of && !rc; i++)
+        rc = value_of(t->arguments, of[i].name, of[i].to, err);
+    if (!rc && slu_json_get(slu_shardset_report(f->set), "license", &v) &&
+        slu_json_string(v, &license, &n)) {
+        f->license = strdup(license);
+        rc = f->license ? SLU_OK : slu_fail_nomem(err, n);
+    }
+    return rc;
+}
+
+/* The rule by which a set of whole documents has its shards. */
+static int documents_rule(const struct slu_forget *f, struct slu_shards_cfg *cfg,
+                          struct slu_err *err)
+{
+    struct slu_json_value v;
+
+    cfg->documents = slu_json_get(slu_shardset_report(f->set), "whole_documents", &v);
+    if (cfg->documents && !slu_shards_u64(v, "shard_bytes", &cfg->shard_byte) &&
+        !slu_shards_u64(v, "shard_sequences", &cfg->shard_sequences))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s/report.json: whole_documents has neither shard_bytes nor "
+                        "shard_sequences",
+                        f->dir);
+    return SLU_OK;
+}
+
+static int set_header(const struct slu_forget *f, uint64_t pad, struct slu_header *h,
+                      struct slu_err *err)
+{
+    int rc = slu_header_copy(h, slu_shardset_header(f->set), err);
+
+    if (rc)
+        return rc;
+    if (pad != SLU_NO_TOKEN && pad >= h->vocab_size)
+        return slu_fail(err, SLU_E_USAGE,
+                        "the padding id %llu is not below the vocabulary size, %llu",
+                        (unsigned long long)pad, (unsigned long long)h->vocab_size);
+    h->pad = pad != SLU_NO_TOKEN ? pad : h->pad;
+    h->inner_padding = true;
+    h->masks |= f->to_masks;
+    h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
+    return h->pad != SLU_NO_TOKEN
+               ? SLU_OK
+               : slu_advise(err, SLU_ADVISE_PAD_ID,
+                            slu_fail(err, SLU_E_USAGE,
+                                     "%s: its tokenizer has no padding id, with which "
+                                     "tokens are replaced",
+                                     f->dir));
+}
+
+static void set_given(struct slu_forget *f, const struct slu_shards_cfg *cfg)
+{
+    struct slu_shards_given *g = &f->given;
+
+    g->dir = f->dir;
+    g->n_bucket = slu_shardset_n_bucket(f->set);
+    for (unsigned i = 0; i < g->n_bucket; i++) {
+        const struct slu_shard_bucket *b = slu_shardset_bucket(f->set, i);
+        uint64_t n = cfg->shard_sequences ? cfg->shard_sequences : UINT64_MAX;
+        g->bucket[i] = (struct slu_shards_given_bucket){
+            b->length, b->length ? b->shard_sequences : n, f->bucket[i].facts,
+            f->bucket[i].changed, f->bucket[i].n};
+    }
+}
+
+int slu_forget_cfg(struct slu_forget *f, uint64_t pad, struct slu_shards_cfg *cfg,
+                   struct slu_header *h, struct slu_err *err)
+{
+    int rc = read_options(f, err);
+
+    if (!rc)
+        rc = documents_rule(f, cfg, err);
+    if (!rc)
+        rc = set_header(f, pad, h, err);
+    if (!rc && f->compress &&
+        !slu_shard_compress_level(f->compress, &cfg->compress_level))
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "%s: its provenance has --compress=%s, which "
+                      "this version does not know",
+                      f->dir, f->compress);
+    if (!rc)
+        rc = slu_names_read_vocab(slu_shardset_names(f->set), err);
+    const struct slu_vocab_table *v =
+        rc ? NULL : slu_names_vocab(slu_shardset_names(f->set));
+    if (v)
+        rc = slu_names_set_vocab(f->names, v, err);
+    if (!rc && v && pad < v->n && !v->flags[pad] && !cfg->accept_mismatch)
+        rc = slu_advise(err, SLU_ADVISE_PAD_ID,
+                        slu_fail(err, SLU_E_USAGE,
+                                 "the padding id %llu is a token of texts, which would "
+                                 "be left out with it",
+                                 (unsigned long long)pad));
+    if (rc)
+        return rc;
+    f->pad = h->pad;
+    cfg->format = f->format;
+    cfg->header = h;
+    cfg->names = f->names;
+    cfg->by_bucket = true;
+    cfg->compress_set = f->compress;
+    for (int i = 0; f->member && slu_shard_member_names[i]; i++)
+        if (!strcmp(f->member, slu_shard_member_names[i]))
+            cfg->member = (enum slu_shard_member)i;
+    cfg->max_segments = f->max_segments ? strtoull(f->max_segments, NULL, 10) : 0;
+    cfg->olmo_path = f->olmo_path;
+    cfg->olmo_tokenizer = f->olmo_tokenizer;
+    cfg->license = f->license;
+    set_given(f, cfg);
+    cfg->given = &f->given;
+    return SLU_OK;
+}
+
+/* ---- the new sequences ---- */
+
+/* Makes padding of the segments that go, and joins padding that is adjacent. */
+static void make_padding(const struct slu_forget *f, struct slu_batch *b,
+                         struct slu_seq *q)
+{
+    struct slu_seg *seg = &b->seg[q->seg_off];
+    uint64_t n = 0, tok = q->tok_off;
+
+    for (uint64_t i = 0; i < q->n_seg; i++) {
+        struct slu_seg g = seg[i];
+        const uint64_t len = g.len_tok;
+        if (goes(f, b, &g)) {
+            for (uint64_t t = 0; t < len && b->tok_bytes == 2; t++)
+                ((uint16_t *)(void *)b->own.data)[tok + t] = (uint16_t)f->pad;
+            for (uint64_t t = 0; t < len && b->tok_bytes == 4; t++)
+                ((uint32_t *)(void *)b->own.data)[tok + t] = (uint32_t)f->pad;
+            g = (struct slu_seg){
+                .source = SLU_PADDING, .len_tok = len, .domain = SLU_NO_DOMAIN};
+        }
+        tok += len;
+        if (n && g.source == SLU_PADDING && seg[n - 1].source == SLU_PADDING)
+            seg[n - 1].len_tok += len;
+        else
+            seg[n++] = g;
+    }
+    q->n_seg = n;
+    q->hash = (struct slu_u128){0, 0};
+    b->sum_valid = false;
+}
+
+static bool skip_given(void *ctx, unsigned bucket, uint64_t shard)
+{
+    const struct slu_forget *f = ctx;
+
+    return shard < f->bucket[bucket].n && !f->bucket[bucket].changed[shard];
+}
+
+/* Gives names their numbers in f->names; sources keep theirs. */
+static int rename_all(struct slu_forget *f, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_names *from = slu_shardset_names(f->set);
+    uint64_t source = SLU_PADDING;
+    uint32_t was = SLU_NO_DOMAIN, is = SLU_NO_DOMAIN;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < b->n_seg && !rc; i++) {
+        struct slu_seg *g = &b->seg[i];
+        if (g->source != SLU_PADDING && g->source != source) {
+            const char *name = slu_names_source(from, g->source);
+            source = g->source;
+            rc = slu_names_set_source(f->names, source, name ? name : "", err);
+        }
+        if (g->domain != SLU_NO_DOMAIN && g->domain != was && !rc) {
+            const char *name = slu_names_domain(from, g->domain);
+            was = g->domain;
+            rc = slu_names_domain_number(f->names, name, strlen(name), &is, err);
+        }
+        g->domain = g->domain == SLU_NO_DOMAIN ? g->domain : is;
+    }
+    return rc;
+}
+
+/* Sets the sums of what stays as it is: those of the set less those that were read. */
+static int end(struct slu_forget *f, struct slu_err *err)
+{
+    struct slu_json_value root = slu_shardset_report(f->set);
+    uint64_t sum[2], mask[2] = {0, 0};
+
+    if (!slu_shards_hex(root, "checksum", sum, 2) ||
+        (slu_shardset_header(f->set)->masks &&
+         !slu_shards_hex(root, "mask_checksum", mask, 2)))
+        return slu_fail(err, SLU_E_FORMAT, "%s/report.json: no checksum", f->dir);
+    if (f->to_masks)
+        return SLU_EOF;
+    f->given.checksum =
+        slu_u128_sub((struct slu_u128){sum[0], sum[1]}, f->changed_checksum);
+    f->given.mask_checksum =
+        slu_u128_sub((struct slu_u128){mask[0], mask[1]}, f->changed_masks);
+    return SLU_EOF;
+}
+
+int slu_forget_source(void *forget, struct slu_pipe *pipe, struct slu_batch *b,
+                      struct slu_err *err)
+{
+    struct slu_forget *f = forget;
+
+    (void)pipe;
+    if (!f->begun)
+        slu_shardset_skip(f->set, skip_given, f);
+    f->begun = true;
+    int rc = slu_shardset_next(f->set, b, err);
+    if (rc)
+        return rc == SLU_EOF ? end(f, err) : rc;
+    if (slu_batch_has_ids(b)) {
+        slu_batch_sum(b);
+        f->changed_checksum = slu_u128_add(f->changed_checksum, b->sum.checksum);
+        f->changed_masks = slu_u128_add(f->changed_masks, b->sum.mask_checksum);
+    }
+    if (f->to_masks)
+        rc = slu_batch_mark_all(b, err);
+    for (size_t i = 0; i < b->n_seq && slu_batch_has_ids(b) && !rc; i++)
+        make_padding(f, b, &b->seq[i]);
+    return rc ? rc : rename_all(f, b, err);
+}
+
+void slu_forget_free(struct slu_forget *f)
+{
+    if (!f)
+        return;
+    for (unsigned i = 0; i < SLU_MAX_BUCKETS; i++) {
+        free(f->bucket[i].facts);
+        free(f->bucket[i].changed);
+    }
+    slu_shardset_free(f->set);
+    slu_names_free(f->names);
+    slu_steps_release(&f->steps);
+    free(f->license);
+    free(f->member);
+    free(f->compress);
+    free(f->max_segments);
+    free(f->olmo_path);
+    free(f->olmo_tokenizer);
+    free(f);
+}

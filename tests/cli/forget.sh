@@ -1,0 +1,173 @@
+# shellcheck shell=bash disable=SC2154,SC2016
+# forget.sh - documents are taken out of sets of each format: what is left, what is read, what is refused; twice in a row;
+# sets with padding between segments as inputs; the steps of a schedule that had them.
+
+have tokenize decompose pack shuffle forget inspect schedule || return 0
+
+"$PYTHON" "$top/tests/cli/make_tokenizer.py" | "$PYTHON" -c 'import json, sys
+t = json.load(sys.stdin)
+t["added_tokens"].append({**t["added_tokens"][0], "id": 258, "content": "<|pad|>"})
+t["model"]["vocab"]["<|pad|>"] = 258
+print(json.dumps(t))' >t.json
+export PAD=258
+"$PYTHON" -c 'import json, random
+r = random.Random(7)
+for i in range(700):
+    text = " ".join(r.choice("the then that quick brown fox jumps over a lazy dog".split()) for _ in range(r.choice([2, 3, 5, 8, 30, 80])))
+    print(json.dumps({"id": "d%d" % i, "text": text, "domain": "ab"[i % 2], "spans": [[0, len(text) // 2]]}))' >c.jsonl
+printf 'd%s\n' 3 4 5 88 123 400 >one
+printf 'd%s\n' 6 88 650 >two
+cat one two >both
+tok() { tokenize -q -t t.json --id-field id --domain-field domain c.jsonl "$@"; }
+tok -o c.tks
+tok --spans-field spans --no-eos -o m.tks
+for f in c m; do
+    decompose -q --min 32 --max 256 --tail keep $f.tks 2>err | pack -q --mix-domains --long split --length 256 -o $f.plain.tks
+    decompose -q --min 32 --max 256 --tail keep --label-token $f.tks 2>err | pack -q --mix-domains --long split --length 256 -o $f.label.tks
+done
+# left OLD NEW IDS [LIST]: see forget.py.
+left() {
+    inspect --records "$1" >old.records
+    inspect --records "$2" >new.records
+    shift 2
+    "$PYTHON" "$top/tests/cli/forget.py" old.records new.records "$@"
+}
+
+for format in wds megatron mds litdata olmo parquet megatron-sft; do
+    case $format in wds) kind=label ;; *) kind=plain ;; esac
+    for of in c m; do
+        [ $format$of != megatronm ] || continue # it carries no masks
+        if [ $of = m ] && [ $format = wds ] && [ -z "$MORE" ]; then continue; fi
+        name=$format
+        [ $of = c ] || name="$format with masks"
+        set -- --shard-sequences 8
+        case $format in
+        wds) set -- "$@" --member json ;;
+        mds) set -- "$@" --compress zstd:5 --license 'CC BY 4.0' ;;
+        olmo) set -- "$@" --olmo-path /data/set ;;
+        esac
+        rm -rf old new again three
+        if ! shuffle -q --seed 3 --format $format "$@" -o old $of.$kind.tks 2>err; then
+            grep -q 'not built' err || not_ok "$name: $(head -n 1 err)"
+            continue
+        fi
+        set --
+        case $name in mds | litdata) set -- --accept-mismatch ;; esac
+        status "$name: documents are taken out" 0 forget "$@" --pad-id 258 --ids-drop one --list gone -o new old
+        check "$name: only they become padding" left old new one gone
+        status "$name: the set is whole" 0 inspect --verify new
+        same "$name: the counts" "$(grep -c . gone) $(json old/report.json 'd["tokens"]')" "$(json new/report.json 'str(d["forgotten"]["segments"]) + " " + str(d["tokens"])')"
+        same "$name: what is out" '[6, 6]' "$(json new/report.json '[d["forgotten"]["documents"], d["all_steps"]["documents"]["dropped"]["ids-drop"]]')"
+
+        # What has none of them is not read: zeros are in its place.
+        rm -rf blank
+        cp -r old blank
+        changed=$("$PYTHON" -c 'import json
+old = {r["file"]: r["xxh3_64"] for r in map(json.loads, open("old/manifest.jsonl")) if "shard" in r}
+new = {r["file"]: r["xxh3_64"] for r in map(json.loads, open("new/manifest.jsonl")) if "shard" in r}
+same = [f for f in old if new[f] == old[f]]
+shards = {r["file"]: r["file"].split("/")[0] + str(r["shard"]) for r in map(json.loads, open("old/manifest.jsonl")) if "shard" in r}
+touched = {shards[f] for f in old if f not in same}
+for f in same:
+    if shards[f] not in touched:
+        n = len(open("blank/" + f, "rb").read())
+        open("blank/" + f, "wb").write(bytes(n))
+print(len(touched))')
+        if [ "$name" != olmo ]; then
+            same "$name: the changed shards" "$changed" "$(json new/report.json 'd["forgotten"]["shards"]')"
+            status "$name: others are not read" 0 forget "$@" --pad-id 258 --ids-drop one -o three blank
+            same "$name: nor are the lists other" "$(sha new/manifest.jsonl)" "$(sha three/manifest.jsonl)"
+            rm -rf three
+        fi
+
+        status "$name: again" 0 forget "$@" -T 1 --ids-drop two -o again new
+        check "$name: what is left then" left old again both
+        same "$name: its places are those of both sets" '2' "$(json again/report.json 'len(d["forgotten"]["same_places"])')"
+        status "$name: the second set is whole" 0 inspect --verify again
+        rm -rf three
+        status "$name: it is an input" 0 shuffle -q --order keep -o three.tks again
+        same "$name: with all that it has" "$(inspect --records again | sha)" "$(inspect --records three.tks | sha)"
+        [ "$name" != parquet ] || mv again parquet.again
+    done
+done
+
+# ---- whole documents ----
+
+for format in megatron mds; do
+    of=c
+    [ $format != mds ] || of=m
+    rm -rf old new
+    shuffle -q --documents --shard-size 20K --format $format -o old $of.tks
+    status "documents, $format: taken out" 0 forget --pad-id 258 --ids-drop one -o new old
+    check "documents, $format: only they are padding" left old new one
+    status "documents, $format: whole" 0 inspect --verify new
+done
+rm -rf old new
+shuffle -q --documents --format olmo -o old c.tks
+status "documents that a trainer finds by EOS" 1 forget --pad-id 258 --ids-drop one -o new old
+check "it says what to do" grep -q 'leave them out with choose' err
+check "nothing is left" [ ! -e new ]
+
+# ---- a schedule ----
+
+rm -rf old new
+shuffle -q --format mds --shard-sequences 8 --license MIT -o old m.plain.tks
+schedule -q --trainer generic --batch-tokens 2Ki --epochs 2 -o s.sched old
+status "with a schedule" 0 forget --pad-id 258 --ids-drop one --list gone --schedule s.sched -o new old
+inspect --records s.sched >steps
+same "the steps that had them" "$("$PYTHON" -c 'import json
+steps = [json.loads(l) for l in open("steps")]
+for r in map(json.loads, open("gone")):
+    n = 2 ** int(r["bucket"][2:])
+    print([s["step"] for s in steps if s["length"] == n and r["sequence"] in s.get("numbers", range(s["first"], s["first"] + s["sequences"]))])')" "$("$PYTHON" -c 'import json
+for r in map(json.loads, open("gone")): print(r["steps"])')"
+status "the schedule is one of the new set" 0 inspect --verify s.sched new
+same "the licence stays" MIT "$(json new/report.json 'd["license"]')"
+rm -rf other
+shuffle -q --seed 9 --format mds --shard-sequences 8 -o other c.plain.tks
+status "a schedule of another set" 1 forget --accept-mismatch --pad-id 258 --ids-drop one --list gone2 --schedule s.sched -o x other
+check "it names both" grep -q 's.sched: is a schedule of another set than other' err
+check "nothing is written" [ ! -e x ] && check "no list either" [ ! -e gone2 ]
+
+# ---- threads, memory ----
+
+rm -rf a b
+forget -q -T 1 -M 32M --pad-id 258 --ids-drop one -o a old
+forget -q -T 4 -M 512M --pad-id 258 --ids-drop one -o b old
+same "the same files for any number of threads" "$(sha_tree a)" "$(sha_tree b)"
+
+# ---- refused ----
+
+rm -rf x
+refused() { # WHAT STATUS TEXT COMMAND...
+    name=$1 want=$2 text=$3
+    shift 3
+    status "$name" "$want" "$@"
+    check "$name: in one line that says why" shell 'grep -q -e "$1" err && [ "$(wc -l <err)" = 1 ]' _ "$text"
+    check "$name: nothing is left" [ ! -e x ]
+}
+echo d9999 >none
+refused "ids that are not there" 1 'nothing is written' forget --ids-drop none -o x old
+refused "no ids" 2 'ids-drop FILE is needed' forget -o x old
+refused "no folder" 2 'needs a folder' forget --ids-drop one old
+refused "two sets" 2 'name one set' forget --ids-drop one -o x old old
+refused "parts" 2 'one run' forget --ids-drop one --part 0/2 -o x old
+refused "a stream" 1 'a file, and a set of shards is a folder' forget --ids-drop one -o x c.tks
+refused "padding beyond the vocabulary" 2 'not below the vocabulary size' forget --pad-id 259 --ids-drop one -o x old
+refused "padding that texts have" 2 'is a token of texts' forget --pad-id 65 --ids-drop one -o x old
+rm -rf ds mds wds unsaid
+shuffle -q --format ds -o ds c.label.tks
+refused "a format that cannot say it" 1 'format ds: the stream has padding between segments' forget --pad-id 258 --ids-drop one -o x ds
+shuffle -q --format mds -o mds c.plain.tks
+refused "masks that are not there" 1 'then use --accept-mismatch' forget --pad-id 258 --ids-drop one -o x mds
+tokenize -q -t bytes --id-field id c.jsonl | decompose -q --min 32 --max 64 --tail drop --label-token | shuffle -q --format wds -o wds
+refused "padding that is EOS" 1 'is EOS or BOS' forget --ids-drop one -o x wds
+shuffle -q --no-provenance --format mds -o unsaid m.plain.tks
+refused "a set that does not say how it was made" 1 'no-provenance' forget --pad-id 258 --ids-drop one -o x unsaid
+refused "programs that cannot keep it" 1 'has padding between segments' pack -q --length 64 -o x new
+cp -r old damaged
+file=$("$PYTHON" -c 'import json; print(next(s["bucket"] + "/shard.%05d.mds.zstd" % s["shard"] for s in map(json.loads, open("gone"))))')
+printf x | dd of="damaged/$file" bs=1 seek=20 conv=notrunc status=none
+refused "a shard that is not the manifest's" 1 "$file: is not the file that manifest.jsonl lists" forget --pad-id 258 --ids-drop one -o x damaged
+status "decompose drops such padding" 0 decompose -q --accept-mismatch --min 32 --max 64 --stats s.json -o d.tks new
+same "and counts it" "$(json new/report.json 'd["padding"]')" "$(json s.json 'd["tokens"]["dropped"]["padding"]')"

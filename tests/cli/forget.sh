@@ -37,9 +37,12 @@ for format in wds megatron mds litdata olmo parquet megatron-sft; do
     case $format in wds) kind=label ;; *) kind=plain ;; esac
     for of in c m; do
         [ $format$of != megatronm ] || continue # it carries no masks
-        if [ $of = m ] && [ $format = wds ] && [ -z "$MORE" ]; then continue; fi
         name=$format
         [ $of = c ] || name="$format with masks"
+        case $name in
+        wds | 'mds with masks' | olmo | parquet) ;;
+        *) [ -n "$MORE" ] || continue ;;
+        esac
         set -- --shard-sequences 8
         case $format in
         wds) set -- "$@" --member json ;;

@@ -444,7 +444,7 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (spans)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "%s: is text, which has no field \"%s\"",
-                        g->cfg->sources->item[ref->source].path, spans);
+                        slu_source_at(g->cfg->sources, ref->source)->path, spans);
     text_record(g->cfg, j->block.raw.data + ref->off, ref->len, &rec);
     if (rec.reject) {
         part->bad_off = rec.off_byte += ref->part_off;

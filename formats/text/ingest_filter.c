@@ -182,7 +182,7 @@ int slu_ingest_filter(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (g->field_filters && !j->block.json && !j->block.rows)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "%s: is text, which has no fields that a filter could look at",
-                        g->cfg->sources->item[ref->source].path);
+                        slu_source_at(g->cfg->sources, ref->source)->path);
     if (g->n_any) {
         uint64_t *seen = &j->seen[ref - j->block.rec];
         *seen = ASKED;

@@ -337,7 +337,7 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
         };
     }
     if (!rc) {
-        s->base = s->first = cfg->stdin_name ? cfg->stdin_ordinal : 0;
+        s->base = s->first = cfg->base;
         s->n = r.n;
         s->end = s->base + r.n;
     }
@@ -401,7 +401,7 @@ int slu_sources_share(struct slu_sources *s, uint64_t part, uint64_t n_part,
     }
     /* total * n_part < 2^128 as long as total < 2^64 */
     unsigned __int128 lo = total * part / n_part, hi = total * (part + 1) / n_part;
-    s->first = s->end = 0;
+    s->first = s->end = s->base;
     bool any = false;
     for (size_t i = 0; i < s->n; i++) {
         struct slu_source *src = &s->item[i];
@@ -415,8 +415,8 @@ int slu_sources_share(struct slu_sources *s, uint64_t part, uint64_t n_part,
          * about equal size, as many as shares, are one per share. */
         unsigned __int128 mid = begin + weight(src) / 2;
         if (split ? src->from < src->to : mid >= lo && mid < hi) {
-            s->first = any ? s->first : i;
-            s->end = i + 1;
+            s->first = any ? s->first : s->base + i;
+            s->end = s->base + i + 1;
             any = true;
         }
         begin = end;

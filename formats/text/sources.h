@@ -79,10 +79,10 @@ struct slu_sources_cfg {
      * a slash on. Matches as a glob whose wildcards and "{}" match no slash; "{}" takes
      * as many bytes as possible, at least one. NULL: paths give no domain. */
     const char *domain_from;
-    /* If stdin_name is set, standard input is the only source, with this name and
-     * ordinal, as in a complete list of which others read the rest. */
+    /* If stdin_name is set, standard input is the only source, with this name and the
+     * ordinal base, as in a complete list of which others read the rest. */
     const char *stdin_name;
-    size_t stdin_ordinal;
+    size_t base; /* ordinal of the first source */
 };
 
 /* Lists the sources; without any name: standard input. Looks at every file once, so

@@ -49,7 +49,7 @@ int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
                                   .prefix = o->source_prefix,
                                   .domain_from = o->domain_from,
                                   .stdin_name = o->source_name,
-                                  .stdin_ordinal = o->source_ordinal};
+                                  .base = o->source_base};
     const struct slu_input_format *format = tokenize_format(o);
     const struct cli_part *part = &ctx->common.part;
     if (o->found)
@@ -64,6 +64,10 @@ int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
                       (ctx->n_input && strcmp(ctx->input[0], "-"))))
         return slu_fail(err, SLU_E_USAGE,
                         "--source %s: is the place of standard input; name no files",
+                        o->source);
+    if (o->source && cli_given(ctx, "source-base"))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--source-base: --source %s says the number of standard input",
                         o->source);
     rc = tokenize_check_domains(o, err);
     if (!rc)

@@ -37,7 +37,7 @@ static int parse_source(void *opts, const char *value, struct slu_err *err)
         (*colon && !colon[1]))
         return slu_fail(err, SLU_E_USAGE, "--source %s: expected N or N:NAME", value);
     o->source = value;
-    o->source_ordinal = n;
+    o->source_base = n;
     o->source_name = *colon ? colon + 1 : "-";
     return SLU_OK;
 }
@@ -141,6 +141,10 @@ static const struct cli_opt options[] = {
     {"source", 0, CLI_CUSTOM, AT(source), "N[:NAME]",
      "standard input is file N of all that make up the stream, from 0",
      .parse = parse_source},
+    {"source-base", 0, CLI_COUNT, AT(source_base), "N",
+     "number of the first file; default 0. For files that are added to N\n"
+     "files of an earlier run",
+     .most = UINT32_MAX},
     {"on-error", 0, CLI_CHOICE, AT(on_error), NULL,
      "at a bad record or file: stop (default), or continue without it;\n"
      "replace: U+FFFD for what is not UTF-8, and stop at anything else",

@@ -23,7 +23,7 @@ struct tokenize_opts {
     const char *domain, *domain_default, *domain_from;
     const char *files_from, *include, *exclude, *source_prefix;
     const char *source, *source_name; /* --source as given; its name */
-    size_t source_ordinal;
+    uint64_t source_base; /* number of the first file, or of standard input */
     const char *holdout_output, *rejects, *where;
     struct cli_list ids_keep, ids_drop, urls_drop;
     const char *url_field;

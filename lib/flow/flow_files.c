@@ -247,6 +247,19 @@ static bool gives_vocab(const struct slu_flow *f, const struct slu_stage *s)
     return false;
 }
 
+/* Whether the streams of two parts were made by the same programs with the same options,
+ * of any version. */
+static bool made_alike(const struct slu_header *a, const struct slu_header *b)
+{
+    bool alike = a->n_step == b->n_step;
+
+    for (size_t i = 0; alike && i < a->n_step; i++)
+        alike = !strcmp(a->step[i].program, b->step[i].program) &&
+                !strcmp(a->step[i].arguments, b->step[i].arguments) &&
+                a->step[i].seed == b->step[i].seed;
+    return alike;
+}
+
 static int read_names(struct slu_flow *f, const struct slu_stage *s,
                       struct slu_flow_file *to, bool first, struct slu_workfile *file,
                       struct slu_err *err)
@@ -257,6 +270,13 @@ static int read_names(struct slu_flow *f, const struct slu_stage *s,
 
     if (!rc && slu_header_compatible(&f->header, &to->names.header, err))
         rc = slu_err_at(err, "%s", slu_workfile_path(file));
+    if (!rc && !first &&
+        !made_alike(&f->from[slu_stage_number(f->cfg->spec, s)].file[0].names.header,
+                    &to->names.header))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: its stream was made with other options than that of part 0, "
+                      "as inspect shows of both; make all parts in one way",
+                      slu_workfile_path(file));
     return rc;
 }
 

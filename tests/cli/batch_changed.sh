@@ -162,3 +162,28 @@ while [ "$ended" != 0 ] && [ $n -lt 600 ]; do
     n=$((n + step))
 done
 check "kills on the way: $killed" test $killed -ge 2 -a "$ended" = 0
+
+# A file that an option names is compared by its contents.
+mkdir in
+head -n 40 c.jsonl >in/a.jsonl
+tail -n 40 c.jsonl >in/b.jsonl
+id=$(head -n 1 c.jsonl | sed 's/.*"id": *"\?\([^",}]*\).*/\1/')
+echo "$id" >drop
+printf '%s\n' 'input = in/*.jsonl' 'parts = 2' 'tokenize = --id-field id' 'choose = --ids-drop drop' \
+    'decompose = --min 64 --max 512 --label-token' 'pack =' 'shuffle = --format wds --shard-sequences 16' >lists
+check "choose by a list alone" shell 'sluice-batch --local 2 lists listed >log 2>&1'
+same "  drops what it has" 1 "$(json listed/stats/choose.0.json 'd["documents"]["dropped"]["ids-drop"]')"
+check "the list with another time: nothing to do" shell 'touch drop && sluice-batch --local 2 lists listed 2>err | grep -q "all is done"'
+tail -n 1 c.jsonl | sed 's/.*"id": *"\?\([^",}]*\).*/\1/' >>drop
+status "the list was changed: resume" 1 sluice-batch resume --local 2 listed
+check "  names it" grep -q "^sluice-batch: drop: not as it was when this folder was made; 'sluice-batch RECIPE " err
+check "  status too" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: drop: not as it was"'
+status "  a part stops" 1 sluice-batch task listed choose 0
+check "  the recipe again makes what the list decides" shell 'sluice-batch --local 2 lists listed >log 2>&1'
+check "    and says why" grep -q 'listed: the recipe has changed: other contents of drop$' log
+check "    and what is kept" grep -q '^  kept: tokenize$' log
+check "    as a fresh run does" shell 'sluice-batch --local 2 lists anew >log 2>&1'
+same "    with the same bytes" "$(sha_tree anew/shards)" "$(sha_tree listed/shards)"
+cp in/a.jsonl in/new.jsonl
+check "a new file that matches is named" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: in/new.jsonl: matches the recipe.s inputs, and was not there"'
+check "  by resume too" shell 'sluice-batch resume --local 2 listed 2>&1 >log | grep -q "^sluice-batch: in/new.jsonl: matches"'

@@ -151,3 +151,12 @@ rm wsh/rows.*
 shm --stage gather $part -o set && shm --stage finish -o set
 same "  without them it is made again" "$whole" "$(sha_tree set)"
 refuses "another licence, which no provenance tells of" 'other arguments; run part 0/1 again' shm --no-provenance --license MIT --stage finish -o set
+
+# Parts of a job are made in one way.
+tokenize -q -t bytes -o all.tks c.jsonl
+tokenize -q -t bytes --sample 0.9 -o some.tks c.jsonl
+shuffle -q --stage scatter --work ww --part 0/2 all.tks
+shuffle -q --stage scatter --work ww --part 1/2 some.tks
+refuses "streams of other options as parts of one job" 'ww/scatter.1-of-2: its stream was made with other options than that of part 0' \
+    shuffle --stage gather --work ww --part 0/2 -o x.tks
+check "  outside of a job they may be joined" shell 'shuffle -q -o x.tks all.tks some.tks'

@@ -1,8 +1,8 @@
 # chains.awk - sluice-batch: decides which stages run together, and makes their command lines. Run as
-#   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES", as flows() has them, on standard input;
+#   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES CONTENTS", as flows() has them, on standard input;
 # prints lines
 #   T TASK PARTS AFTER      a task: programs joined by pipes, an array of PARTS parts; see stages()
-#   R TASK NAME STEP STAGE FROM TO BASE NEW<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
+#   R TASK NAME STEP STAGE FROM TO BASE NEW CONTENTS<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
 # FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
 # The stage's part is the task's part plus BASE. NEW is 1 if no earlier task has this stage. COMMAND is for eval, with
 # $bin, $prefix, $OUT and $part; with bare=1 in the environment, without the limits.
@@ -26,6 +26,7 @@ FILENAME != "-" {
     step[rows] = $1; stage[rows] = $2; reads[rows] = $4 == "reads"; kind[rows] = $5
     name[rows] = $1 ($2 == "-" ? "" : "-" $2)
     writes[rows] = $5 == "writes"
+    contents[rows] = $7
     if (rows == 1 || step[rows - 1] != $1) {
         before = streams
         streams = 0
@@ -78,7 +79,7 @@ function task(list,    row, i, m, called, r, same, from, to, few, isnew) {
         to = i < m - 1 ? "pipe" : kind[r]
         few = ranges[r + 1] && !ranges[r] && !one[r] && jobs[r] != n
         isnew = !((r, row[i + 1]) in done)
-        print "R", called, name[r], step[r], stage[r], from, to == "writes" ? folder(r) : to, row[i + 1], isnew + 0 "\t" \
+        print "R", called, name[r], step[r], stage[r], from, to == "writes" ? folder(r) : to, row[i + 1], isnew + 0, contents[r] "\t" \
             command(r, from, to, isnew, few, (m + 1) / 2)
     }
     for (i = 1; i <= m; i += 2)

@@ -23,6 +23,7 @@ change() {
         [ -z "$changed" ] || die "$(at "${key%%"("*}"): $1 was made from another recipe: $changed; use another folder"
     done
     changed=$(differ "$results")
+    changed=${changed:-$others}
     bare_tasks "$recipe" "$scratch/flows" >"$scratch/new-tasks"
     (recipe_name=$OUT/recipe && read_recipe "$OUT/recipe" && old_flows) >"$scratch/old-flows" || exit 1
     bare_tasks "$OUT/recipe" "$scratch/old-flows" >"$scratch/old-tasks"

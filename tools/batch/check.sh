@@ -7,9 +7,9 @@ check_options() {
     for step in $step_list; do
         program_of "$step"
         [ -x "$bin/$prefix$program" ] || die "$bin/$prefix$program: no such program; sluice-batch lies beside the others"
-        [ -s "$scratch/help.$program" ] || "$bin/$prefix$program" --help >"$scratch/help.$program" || die "$program --help failed"
+        [ -s "$scratch/facts.$program" ] || "$bin/$prefix$program" --facts </dev/null >"$scratch/facts.$program" || die "$program --facts failed"
         options_of "$step" >"$scratch/options.$step"
-        why=$(awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help.$program" - <"$scratch/options.$step")
+        why=$(awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/facts.$program" - <"$scratch/options.$step")
         [ -z "$why" ] || die "$(at "$step"): $program: $why"
         [ "$step" != tokenize ] || ! has_domains || ! grep -q -e '--domain[ =]' "$scratch/options.tokenize" ||
             die "$(at tokenize): tokenize: --domain is the domain of all inputs, and a line input.DOMAIN gives its own; use --domain-default"
@@ -61,7 +61,7 @@ rehearse() {
     from=$scratch/text
     for step in $step_list; do
         program_of "$step"
-        to=$scratch/$step awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help.$program" - \
+        to=$scratch/$step awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/facts.$program" - \
             <"$scratch/options.$step" >"$scratch/words"
         small=''
         grep '^F ' "$scratch/words" >"$scratch/files"

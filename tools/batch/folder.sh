@@ -143,7 +143,8 @@ prepare() {
         die "$2 exists, and sluice-batch did not make it: there is no state/made-by in it; name another folder"
     fi
     check_names
-    if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
+    rm -f "$scratch/lists"
+    if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ] && changed_lists >/dev/null; then
         use_flows "$OUT/state/stages"
     else
         check_options
@@ -160,16 +161,20 @@ prepare() {
     if [ ! -e "$OUT/recipe" ]; then
         [ -z "$dry" ] || { first=$(show "$self" init "$(absolute "$1")" "$OUT"); return; }
         cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && watched >"$OUT/state/watched" && seen <"$OUT/state/watched" >"$OUT/state/seen" &&
-            flows >"$OUT/state/stages" && replace_recipe || exit 1
+            keep_lists && flows >"$OUT/state/stages" && replace_recipe || exit 1
     else
         changed=$(differ "$results")
+        others="other contents of $(changed_lists | sed 's/: not as .*//')"
+        [ -n "$changed" ] || flows | cut -d ' ' -f 7 >"$scratch/contents"
+        [ -n "$changed" ] || cut -d ' ' -f 7 "$OUT/state/stages" 2>/dev/null | cmp -s "$scratch/contents" - ||
+            changed="$others"
         if [ -n "$changed" ]; then
             [ -z "$dry" ] || first=$(show "$self" init "$(absolute "$1")" "$OUT")
             change "$2"
         elif [ -z "$dry" ]; then
             replace_recipe || exit 1
         fi
-        [ -n "$dry" ] || flows >"$OUT/state/stages" || exit 1
+        [ -n "$dry" ] || { flows >"$OUT/state/stages" && keep_lists; } || exit 1
     fi
     [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
@@ -209,6 +214,31 @@ watched() {
     column=1
     ! has_domains || column=2
     { cut -f "$column-" "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
+}
+# keep_lists: the files that options name, if they were asked for, and what they are now. changed_lists: false, with one line
+# on standard output, if one of them is another now.
+keep_lists() {
+    [ -e "$scratch/lists" ] || return 0
+    from=$PWD
+    [ ! -s "$OUT/state/cwd" ] || IFS= read -r from <"$OUT/state/cwd"
+    cp "$scratch/lists" "$OUT/state/lists" && (cd "$from" && seen <"$OUT/state/lists") >"$OUT/state/lists-seen"
+}
+changed_lists() {
+    [ -s "$OUT/state/lists" ] || return 0
+    IFS= read -r from <"$OUT/state/cwd"
+    why=$(cd "$from" && seen <"$OUT/state/lists" | diff "$OUT/state/lists-seen" - | sed -n 's/^[<>] [0-9]* [^ ]* //p' | head -n 1)
+    [ -n "$why" ] || return 0
+    printf '%s\n' "$why: not as it was when this folder was made; 'sluice-batch RECIPE $(show "$OUT" | sed 's/ $//')' makes again what it decides"
+    return 1
+}
+# new_inputs: names the files that the recipe's inputs match by now and did not when OUT was made, which no part reads.
+new_inputs() {
+    [ -s "$OUT/state/inputs" ] || return 0
+    IFS= read -r from <"$OUT/state/cwd"
+    (cd "$from" && expand) 2>/dev/null | sort >"$scratch/matched"
+    sort "$OUT/state/inputs" | diff - "$scratch/matched" | sed -n 's/^> //p' >"$scratch/new"
+    more=$(wc -l <"$scratch/new")
+    [ "$more" = 0 ] || say "$(head -n 1 "$scratch/new" | sed 's/.*	//')$([ "$more" = 1 ] || echo " and $((more - 1)) more"): matches the recipe's inputs, and was not there when this folder was made; it is not read here: use another folder for it"
 }
 # seen: reads names as watched prints them; prints sizes and times of these files, and of those in these folders.
 seen() { xargs -0 sh -c 'exec find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort; }

@@ -11,14 +11,6 @@ function above(a, b) {
     sub(/^0+/, "", a)
     return length(a) != length(b) ? length(a) > length(b) : ("x" a) > ("x" b)
 }
-# by_line(OPTION): which line of the recipe says it instead.
-function by_line(o) {
-    sub(/=.*/, "", o)
-    return o == "--seed" ? "; write seed = N" : o ~ /^-(t.*|-tokenizer)$/ ? "; write tokenizer = FILE" : \
-        o ~ /^-(T.*|-threads)$/ ? "; write threads = N" : o ~ /^-(M.*|-memory)$/ ? "; write memory = SIZE" : \
-        o == "--tmpdir" ? "; write tmpdir = DIR" : o == "--files-from" ? "; write input = FILE" : \
-        o ~ /^--part/ ? "; write parts = N" : ""
-}
 BEGIN {
     file = ENVIRON["file"]
     order = "input tokenizer parts seed tokenize dedup choose decompose pack shuffle"
@@ -40,8 +32,6 @@ BEGIN {
     split("near exact substring report " ENVIRON["stages"], list, " ")
     for (i in list)
         of[list[i]] = 1
-    managed = "^(-o|-T|-M|-t|--output|--threads|--memory|--tokenizer|--tmpdir|--seed|--stats|--part|--part-base|" \
-        "--phase|--stage|--stages|--work|--ranges|--files-from|--manifest|-h|--help|-V|--version)(=.*)?$|^-[oTMt].+"
 }
 { sub(/^[ \t]*#.*/, ""); gsub(/^[ \t]+|[ \t\r]+$/, "") }
 $0 == "" { next }
@@ -99,9 +89,6 @@ $0 == "" { next }
             bad(k ": a quote is not closed")
         if (match(v, /\\+$/) && RLENGTH % 2)
             bad(k ": nothing stands behind the last backslash; put a space there in quotes")
-        for (i = 1; i <= w && k in program; i++)
-            if (word[i] ~ managed)
-                bad(k ": " word[i] " is set by sluice-batch itself" by_line(word[i]))
     }
     if (k == "dedup") {
         m = mode(v)

@@ -12,22 +12,27 @@ list_steps() {
         ! given $s || echo $s
     done
 }
-# Prints lines "STEP STAGE JOBS READS WRITES FILES" of all stages, as the programs print them; - stands for an empty
-# field. The lines of programs without stages are made here.
+# Prints lines "STEP STAGE JOBS READS WRITES FILES CONTENTS" of all stages, as the programs print them; - stands for an
+# empty field. CONTENTS tells apart the contents of the files that the step's options name. The lines of programs without
+# stages are made here.
 flows() { printf '%s\n' "$flow_list"; }
-# Asks the programs for their stages; if a program refuses the recipe, reports its message.
+# Asks the programs for their stages; if a program refuses the recipe, reports its message. Writes the names of the files that
+# options name to $scratch/lists, each with a 0 byte behind it.
 ask_flows() {
+    : >"$scratch/lists"
     for step in $step_list; do
+        program_of "$step"
+        eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
+        "$@" --facts </dev/null >"$scratch/asked" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
+        # {"name": "ids", "bytes": 12, "mtime_ns": 1, "kind": "file", "checksum": "..."}
+        sed -n 's/^    {"name": "\(.*\)", "bytes": .*/\1/p' "$scratch/asked" | sed 's/\\\(["\\]\)/\1/g' | tr '\n' '\0' >>"$scratch/lists"
+        contents=$(sed -n 's/^    {"name": .*, "kind": //p' "$scratch/asked" | tr -d ',' | cksum | tr ' ' -)
         case $step in
-        tokenize) echo "tokenize - parts - writes -" ;;
-        decompose) echo "decompose - parts reads writes -" ;;
-        *)
-            program_of "$step"
-            eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
-            said=$("$@" --stages </dev/null 2>&1) || die "$(at "$step"): $(printf '%s\n' "$said" | tail -n 1)"
-            printf '%s\n' "$said" | sed "s/^/$step /"
-            ;;
+        tokenize) said="- parts - writes -" ;;
+        decompose) said="- parts reads writes -" ;;
+        *) said=$("$@" --stages </dev/null 2>&1) || die "$(at "$step"): $(printf '%s\n' "$said" | tail -n 1)" ;;
         esac
+        printf '%s\n' "$said" | sed "s/^/$step /; s/\$/ $contents/"
     done
 }
 # options_of STEP: prints the lines of the recipe's options for the step.

@@ -178,7 +178,7 @@ task() {
     fi
     [ "$i" != 0 ] || prune "$task"
     book running - || exit 1
-    if [ "$task" = tokenize ] && ! why=$(changed_inputs); then
+    if { [ "$task" = tokenize ] && ! why=$(changed_inputs); } || ! why=$(changed_lists); then
         printf '%s\n' "sluice-batch: $why"
         book_end failed 1
         exit 1
@@ -187,6 +187,7 @@ task() {
     [ "$job" != - ] || [ -n "${SLUICE_BATCH_BEATS:-}" ] || { beat touch -c "$OUT/state/$task/$i" </dev/null >/dev/null 2>&1 & heart=$!; }
     run_task
     [ -z "$heart" ] || kill "$heart" 2>/dev/null
+    why=$(changed_lists) || { echo "sluice-batch: $why" && status=1 failed=$task.$i; }
     if ! current 2>/dev/null; then
         echo "sluice-batch: $task $i: the recipe has changed since this part began; what it made does not count"
         exit 1

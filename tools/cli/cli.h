@@ -55,6 +55,13 @@ enum cli_effect {
     CLI_NOTHING, /* no lasting effect */
 };
 
+enum cli_trait {
+    CLI_OF_TEXT = 1, /* needs what documents have, such as fields or masks; a rehearsal
+                          with another text leaves it out */
+    CLI_OF_RUNNER = 2, /* what runs the stages sets it */
+    CLI_WHOLE = 4,     /* no stage has it */
+};
+
 /* A file whose contents decide. */
 struct cli_file {
     const char *path; /* borrowed; NULL: the option is not given */
@@ -76,6 +83,7 @@ struct cli_opt {
                   commas, as CLI_INPUT and CLI_OUTPUT do: no address is accepted */
     uint64_t least, most; /* range of a given CLI_COUNT or CLI_SIZE; most 0: no limit */
     int effect;           /* enum cli_effect */
+    unsigned traits;      /* enum cli_trait, for sluice-batch */
     /* The first stage whose files it decides; a flow without it: none. NULL, or no flow:
      * all. */
     const char *from;
@@ -98,7 +106,7 @@ struct cli_common {
     uint64_t device_ordinal;
     const char *stats; /* --stats FILE */
     int progress;      /* auto|always|never */
-    bool quiet, verbose, force, no_provenance, manifest;
+    bool quiet, verbose, force, no_provenance, manifest, facts;
     int zstd_level;       /* -z; 0: none */
     struct cli_part part; /* --part, resolved; n 0: not given */
     /* For files of ids (formats/ids/tokens.h); only if slu_tool.reads_stream. */

@@ -31,18 +31,18 @@ struct cli_flow_opts {
 #define CLI_FLOW_ROWS(at, names)                                                       \
     {"stage", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), names,      \
      "run one stage of the work; stages exchange files in --work",                     \
-     .effect = CLI_NOTHING},                    \
+     .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER},                    \
     {"phase", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), "STAGE",    \
-     .effect = CLI_NOTHING},                                                           \
+     .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER},                                                           \
     {"work", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, work), "DIR",        \
      "with --stage: folder of the stages' files", .path = true,                        \
-     .effect = CLI_NOTHING},                       \
+     .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER},                       \
     {"ranges", 0, CLI_COUNT, (at) + offsetof(struct cli_flow_opts, ranges), "R",       \
      "with --stage: number of ranges, the parts of later stages;\n"                    \
-     "default: the number of parts of the first stage", .effect = CLI_NOTHING},                               \
+     "default: the number of parts of the first stage", .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER},                               \
     {"stages", 0, CLI_FLAG, (at) + offsetof(struct cli_flow_opts, stages), NULL,       \
      "print the stages for these options, and do nothing else",                        \
-     .effect = CLI_NOTHING}
+     .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER}
 /* clang-format on */
 
 /* The flow options of ctx; NULL: the program has no flows. */

@@ -50,6 +50,8 @@ SLU_MUST_USE int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b,
  * NULL: the value is an input on the command line. */
 SLU_MUST_USE int cli_check_address(const struct cli_ctx *ctx, const struct cli_opt *o,
                                    const char *value, struct slu_err *err);
+/* --facts: prints the options, their files and the stages as JSON. */
+SLU_MUST_USE int cli_print_facts(struct cli_ctx *ctx, struct slu_err *err);
 void cli_print_help(const struct slu_tool *tool, FILE *f);
 
 SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);

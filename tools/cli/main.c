@@ -105,7 +105,9 @@ int main(int argc, char **argv)
         cli_print_help(&slu_tool, stdout);
     if (!rc && outcome == CLI_VERSION)
         printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
-    if (!rc && outcome == CLI_RUN) {
+    if (!rc && outcome == CLI_RUN && ctx.common.facts)
+        rc = cli_print_facts(&ctx, &err);
+    if (!rc && outcome == CLI_RUN && !ctx.common.facts) {
         bool skip = false;
         rc = cli_outputs_check(&ctx, &err);
         if (!rc)
@@ -128,7 +130,7 @@ int main(int argc, char **argv)
         rc = flush_stdout(&err);
     if (rc)
         cli_error(&ctx, &err);
-    else
+    else if (!ctx.common.facts)
         cli_summary(&ctx);
     cli_input_free(&ctx);
     cli_report_free(&ctx);

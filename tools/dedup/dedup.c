@@ -44,7 +44,7 @@ static const struct cli_opt options[] = {
     {"on", 0, CLI_CHOICE, AT(trained), NULL,
      "exact, near, ngrams: compare all tokens (default), or those that are\n"
      "trained on",
-     .choice = on_names},
+     .choice = on_names, .traits = CLI_OF_TEXT},
     {"keep", 0, CLI_CHOICE, AT(keep), NULL,
      "near: document that is kept of similar ones; default first",
      .choice = keep_names},
@@ -58,7 +58,7 @@ static const struct cli_opt options[] = {
     {"audit", 0, CLI_MAYBE_COUNT, AT(audit), "N",
      "near: report the pairs that the bands missed, by an exact join with\n"
      "N documents (default 1000), and how similar dropped documents are",
-     .effect = CLI_NOTHING},
+     .effect = CLI_NOTHING, .traits = CLI_WHOLE},
     {"overlap", 0, CLI_CUSTOM, AT(overlap), "FRACTION",
      "ngrams: drop a text if this fraction of its n-grams occurred before;\n"
      "default 0.8",
@@ -88,12 +88,13 @@ static const struct cli_opt options[] = {
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write the dropped texts, each with the one kept for it, as JSON\n"
      "lines",
-     .effect = CLI_NOTHING},
+     .effect = CLI_NOTHING, .traits = CLI_WHOLE},
     {"substring", 0, CLI_COUNT, AT(substring), "N",
      "cut out passages of N or more tokens that occurred before; 50 is\n"
      "usual"},
     {"annotate", 0, CLI_FLAG, AT(annotate), NULL,
-     "substring: keep the tokens, and write the passages to --pairs"},
+     "substring: keep the tokens, and write the passages to --pairs",
+     .traits = CLI_WHOLE},
     {"min-keep", 0, CLI_COUNT, AT(min_keep), "N",
      "substring: also drop pieces of fewer than N tokens around a cut",
      .from = "filter"},

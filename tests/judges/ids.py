@@ -15,14 +15,14 @@ be (slu_tokenizer_cut), and at each of --levels, values of SLUICE_SIMD
 ("best": what the program chooses; "all": that and those that this CPU has), and from the program
 itself with -T1 and -T2. A vocabulary is built once and then read as it was compiled.
 
-Without --full (or JUDGES_FULL=1), every vocabulary from a package is compared on 1 MB of text, on
-white space, long runs, mixes and added tokens whole, and the first of each family (those that are
-split by the same scanner) on random bytes and on code points, of those that are unassigned or
-private one in 16. --full alone compares:
+Without --full (or JUDGES_FULL=1), every vocabulary from a package is compared on 1 MB of text, and
+the first of each family (those that are split by the same scanner) on all other texts, but on each
+code point in four of the contexts, and on one in 16 of the unassigned and private ones. Most time
+is the references' own. --full alone compares:
 
-  - 50 MB of text, and every unassigned and private code point;
-  - all code points and random bytes with each vocabulary, not one in 6 of them (by chunks of 1500,
-    other ones for each vocabulary) where it is not the first of its family, one in 12 for a variant;
+  - 50 MB of text, every unassigned and private code point, and each in all contexts;
+  - all of the other texts with each vocabulary, not a part of them (LATER; other ones for each
+    vocabulary) where it is not the first of its family; of white space also with special tokens parsed;
   - with variants all of the text, not a fiftieth, and all long runs, not a third;
   - levels other than the best on code points and random bytes, with variants, and for all but the
     first of a family on anything but text and long runs; the best level also by its name;
@@ -82,6 +82,8 @@ def digest(ids):
 
 # Of a kind's texts, a variant of a vocabulary is compared on one in so many, each variant on others.
 SHORT = {"code points": 24, "soup": 12, "white": 3, "mixes": 3, "long runs": 3, "marks": 2, "capitals": 2, "blocks": 2}
+# The same of a vocabulary that is not the first of its family.
+LATER = {"code points": 16, "soup": 12, "white": 3, "mixes": 2, "long runs": 3}
 
 
 class Judge:
@@ -197,9 +199,7 @@ class Judge:
             return texts
         if v.short:
             return self.thin(texts, SHORT.get(kind, 1), turn)
-        if not first and kind in ("code points", "soup"):
-            return self.thin(texts, 6, turn)
-        return texts
+        return self.thin(texts, 2 if first and kind == "code points" else 1 if first else LATER.get(kind, 1), turn)
 
     def levels(self, v, kind, first):
         """Those beyond the one that is compared on everything."""
@@ -216,7 +216,8 @@ class Judge:
         for texts in kinds + [Texts("added", list(made_of.with_added(v.added)))]:
             kind, texts = texts.kind, self.some(v, texts, first, turn)
             documents, blob = texts.documents, texts.blob
-            for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
+            parsed = kind in ("added", "mixes") or kind == "white" and (first or self.args.full)
+            for parse in (False, True) if parsed else (False,):
                 theirs, n = self.theirs(v, texts, parse)
                 total += n
                 for level in self.args.levels[:1] + self.levels(v, kind, first):
@@ -233,6 +234,8 @@ class Judge:
         return total if good else None
 
     def thin(self, texts, by, turn):
+        if by == 1:
+            return texts
         if not hasattr(texts, "thinner"):
             texts.thinner = {}
         at = turn % by

@@ -18,10 +18,10 @@ def code_points(every):
     """Every code point but the surrogates, alone and between other characters; of those that are unassigned in Python's
     Unicode, or private, only one in `every`."""
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and (every == 1 or assigned(c) or c % every == 7)]
-    for around in CONTEXTS:
-        n = around.count("%s")
-        for i in range(0, len(chars), 1500):
-            yield "".join(around % ((c,) * n) for c in chars[i:i + 1500])
+    for k, i in enumerate(range(0, len(chars), 1500)):
+        # Who takes every second document has each character in half of the contexts, and each context.
+        for around in CONTEXTS[k % 8:] + CONTEXTS[:k % 8]:
+            yield "".join(around.replace("%s", c) for c in chars[i:i + 1500])
 
 
 def soup():

@@ -10,7 +10,6 @@
 #include "lib/base/json_write.h"
 
 #define MAX_BYTE (UINT64_C(1) << 30)
-#define SEAL     "{\"xxh3_64\":\"", "\"}\n"
 
 /* ---- seals ---- */
 
@@ -107,7 +106,7 @@ static int parse(struct slu_filelist *l, const struct slu_buf *t, struct slu_err
     const char *p = (const char *)t->data, *end = p + t->len;
     int rc = SLU_OK;
 
-    if (!slu_seal_is(p, t->len, SEAL))
+    if (!slu_seal_is(p, t->len, SLU_FILELIST_SEAL))
         return slu_fail(
             err, SLU_E_CHECKSUM,
             "was changed: the xxh3_64 in its last line differs from that of its bytes");
@@ -150,8 +149,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->nth > y->nth) - (x->nth < y->nth);
 }
 
-/* Sorts the list; of equal names the last one stays. */
-static void settle(struct slu_filelist *l)
+void slu_filelist_settle(struct slu_filelist *l)
 {
     size_t n = 0;
 
@@ -166,12 +164,22 @@ static void settle(struct slu_filelist *l)
     l->n = n;
 }
 
+static int of_name(const void *name, const void *file)
+{
+    return strcmp(name, ((const struct slu_file *)file)->name);
+}
+
+const struct slu_file *slu_filelist_find(const struct slu_filelist *l, const char *name)
+{
+    return l->n ? bsearch(name, l->file, l->n, sizeof *l->file, of_name) : NULL;
+}
+
 int slu_filelist_write(struct slu_filelist *l, const char *folder, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT, t = SLU_BUF_INIT;
     int rc = path_in(&path, folder, err);
 
-    settle(l);
+    slu_filelist_settle(l);
     for (size_t i = 0; i < l->n && !rc; i++) {
         const struct slu_file *f = &l->file[i];
         rc = slu_buf_printf(&t, err, "{\"file\":");
@@ -183,7 +191,7 @@ int slu_filelist_write(struct slu_filelist *l, const char *folder, struct slu_er
                                 (unsigned long long)f->digest.xxh3);
     }
     if (!rc)
-        rc = slu_seal_put(&t, SEAL, err);
+        rc = slu_seal_put(&t, SLU_FILELIST_SEAL, err);
     if (!rc)
         rc = slu_out_whole((const char *)path.data, t.data, t.len, err);
     slu_buf_release(&t);

@@ -30,6 +30,9 @@ SLU_MUST_USE int slu_seal_put(struct slu_buf *t, const char *before, const char 
 /* Whether the text ends in a seal that agrees with its bytes. */
 bool slu_seal_is(const void *text, size_t n, const char *before, const char *behind);
 
+/* Of a list's last line. */
+#define SLU_FILELIST_SEAL "{\"xxh3_64\":\"", "\"}\n"
+
 struct slu_file {
     char *name;
     struct slu_digest digest;
@@ -54,6 +57,11 @@ SLU_MUST_USE int slu_filelist_add(struct slu_filelist *l, const char *name,
  * SLU_E_CHECKSUM, SLU_E_FORMAT if it is damaged; messages name the manifest. */
 SLU_MUST_USE int slu_filelist_load(struct slu_filelist *l, const char *folder,
                                    struct slu_err *err);
+/* Sorts the list by name; of equal names the last one stays. */
+void slu_filelist_settle(struct slu_filelist *l);
+/* The file of this name in a settled list, or NULL. */
+const struct slu_file *slu_filelist_find(const struct slu_filelist *l,
+                                         const char *name);
 /* Writes folder/manifest.jsonl; sorts l, and keeps each name once. */
 SLU_MUST_USE int slu_filelist_write(struct slu_filelist *l, const char *folder,
                                     struct slu_err *err);

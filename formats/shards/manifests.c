@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/shards/set_out.h"
 #include "formats/shards/shard_dir.h"
 #include "lib/base/io.h"
 #include "lib/base/json.h"
@@ -391,6 +392,8 @@ static int add_set(struct slu_bucket_counts *s, const char *dir, struct slu_err 
     char lacking[64], what[128];
     bool report = false;
     int rc = slu_shard_dir_not_batch(dir, err);
+    if (!rc)
+        rc = slu_set_being_replaced(dir, err);
     if (!rc)
         rc = add_folders(s, dir, lacking, sizeof lacking, err);
     if (rc)

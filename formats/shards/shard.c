@@ -252,10 +252,7 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
                         "format %s cannot carry masks, which tell the tokens that are "
                         "trained on; %s can",
                         f->name, can);
-    rc = check_inner_padding(cfg, err);
-    if (rc)
-        return rc;
-    return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
+    return check_inner_padding(cfg, err);
 }
 
 /* Sequences of a full shard of a bucket. */
@@ -307,6 +304,24 @@ static int check_limits(const struct slu_shards *s, struct slu_err *err)
     return rc || !f->build ? rc : slu_shards_check_memory(s, err);
 }
 
+/* Whether a set with these arguments has just been published, which a killed run had
+ * written; else checks the folder. */
+static int check_folder(const struct slu_shards *s, struct slu_err *err)
+{
+    struct slu_buf head = SLU_BUF_INIT, was = SLU_BUF_INIT;
+    int rc = slu_set_recover(s->dir, &was, err);
+
+    if (!rc && was.len)
+        rc = slu_shards_head(s, NULL, "", &head, err);
+    if (!rc && was.len && strcmp(slu_shards_head_differs(&head, &was), "arguments"))
+        rc = SLU_EOF;
+    if (!rc)
+        rc = slu_set_check(s->dir, s->cfg.format, s->cfg.replace, err);
+    slu_buf_release(&head);
+    slu_buf_release(&was);
+    return rc;
+}
+
 int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
                    struct slu_err *err)
 {
@@ -318,7 +333,7 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
     s->cfg = *cfg;
-    s->lock = s->journal = s->part_lock = -1;
+    s->journal = -1;
     s->extra_end = &s->extra;
     s->cfg.header = &s->header;
     slu_header_init(&s->header);
@@ -337,6 +352,8 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
         init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);
     if (!rc)
         rc = check_limits(s, err);
+    if (!rc && !cfg->parts)
+        rc = check_folder(s, err);
     if (rc)
         slu_shards_free(s);
     else
@@ -472,7 +489,7 @@ static int finish_set(struct slu_shards *s, struct slu_err *err)
 {
     const struct slu_shard_bucket *bucket[SLU_MAX_BUCKETS];
     const struct slu_shard_facts *shard[SLU_MAX_BUCKETS];
-    struct slu_shard_set set = {s->dir, 0, bucket, shard, s};
+    struct slu_shard_set set = {s->out.at, 0, bucket, shard, s};
 
     if (!s->cfg.format->set)
         return SLU_OK;
@@ -488,10 +505,9 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
                       const struct slu_account *account, struct slu_err *err)
 {
     struct slu_shards_card card = {0};
-    int rc = slu_shards_begin_end(s, err);
+    struct slu_filelist files = SLU_FILELIST_INIT;
+    int rc = finish_set(s, err);
 
-    if (!rc)
-        rc = finish_set(s, err);
     if (!rc && !s->sum.n.sequences)
         rc = slu_shards_put_empty(s, err);
     if (!rc)
@@ -499,18 +515,22 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     if (!rc)
         rc = slu_shards_card_write(s, &card, err);
     if (!rc)
-        rc = slu_shards_sync(s, err);
-    if (!rc)
         rc = slu_shards_manifest(s, err);
     /* The files for people (README.md, pictures) are written here, because report.json
      * is the last file. */
     if (!rc)
         rc = slu_shards_report(s, &card, program, account, err);
     slu_shards_card_release(&card);
-    s->finished = !rc;
     if (!rc)
-        rc = slu_shard_dir_remove_journal(s->dir, err);
-    return rc ? rc : slu_sync_dir(s->dir, err);
+        rc = slu_shards_list(s, &files, err);
+    if (!rc) {
+        rc = slu_set_ready(&s->out, &files, err);
+        /* The user can move a file that is in the way, and this run can continue; and
+         * what is ready can be published later. */
+        s->keep = s->keep || !rc || rc == SLU_E_MISMATCH;
+    }
+    slu_filelist_release(&files);
+    return rc ? rc : slu_set_publish(&s->out, err);
 }
 
 int slu_shards_report_add(struct slu_shards *s, const char *key, const char *json,
@@ -554,12 +574,7 @@ void slu_shards_free(struct slu_shards *s)
     }
     if (s->journal >= 0)
         close(s->journal);
-    if (s->made && !s->finished && !s->keep)
-        slu_shard_dir_remove(s->dir, s->cfg.format, s->made_dir, NULL, NULL, NULL);
-    if (s->lock >= 0)
-        close(s->lock);
-    if (s->part_lock >= 0)
-        close(s->part_lock);
+    slu_set_abandon(&s->out, s->keep);
     if (s->cfg.format->release)
         s->cfg.format->release(s->state);
     slu_lengths_free(s->lengths);

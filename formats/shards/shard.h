@@ -15,9 +15,10 @@
  * ids, except whole documents. A format either streams (`encode`: shards of any size)
  * or builds (`build`: a shard from all of its sequences, in memory).
  *
- * Each file gets its name when it is complete. slu_shards_free removes all written
- * files unless slu_shards_finish has succeeded. The complete shards of a killed process
- * stay, and the next run with the same input and options takes them over
+ * All is written below DIR/.partial, and gets its name in DIR when the set is complete
+ * (formats/shards/set_out.h): an old set stays until then. slu_shards_free removes
+ * .partial unless slu_shards_finish has written all. The complete shards of a killed
+ * process stay, and the next run with the same input and options takes them over
  * (formats/shards/shard_journal.c).
  *
  * Thread safety: one thread at a time on a handle. Several threads may call a format's
@@ -128,7 +129,7 @@ struct slu_shard_facts {
 
 /* A set whose buckets are complete, for the format's own files beside them. */
 struct slu_shard_set {
-    const char *dir;
+    const char *dir;   /* where its files are written; their final folder is cfg.dir */
     unsigned n_bucket; /* the buckets that have sequences, by ascending length */
     const struct slu_shard_bucket *const *bucket;
     const struct slu_shard_facts *const *shard; /* shard[i] has bucket[i]->n_shard
@@ -352,11 +353,12 @@ struct slu_shards_cfg {
                                  limit */
     bool by_bucket;           /* the source gives one bucket after the other */
     bool drop_last;           /* drop a short last shard */
-    bool replace;             /* replace an existing set of ours, complete or not */
-    bool accept_mismatch;     /* accept sequences that the trainer takes for others:
+    bool replace;         /* replace an existing set of ours when this one is complete,
+                                 or the beginning of one */
+    bool accept_mismatch; /* accept sequences that the trainer takes for others:
                                  the wrong kind of label tokens, documents that the
                                  format's trainer does not find */
-    bool force;               /* write a part, or join a set of parts, again */
+    bool force;           /* write a part, or join a set of parts, again */
     const struct slu_shards_given *given; /* NULL: all shards are written */
     bool parts;     /* for slu_shards_write_part or slu_shards_join, which check the
                        folder; slu_shards_new then does not */
@@ -388,8 +390,9 @@ struct slu_shard_rule slu_shards_documents_rule(const struct slu_shards_cfg *cfg
 SLU_MUST_USE int slu_shards_check_longest(const struct slu_shards_cfg *cfg,
                                           uint64_t n_tok, struct slu_err *err);
 
-/* Checks, before any work, header, labels, buckets and limits, and that the folder is
- * empty. Writes nothing. */
+/* Checks, before any work, header, labels, buckets and limits, and the folder
+ * (slu_set_check). If a killed run was about to publish a set there, publishes it;
+ * SLU_EOF if that is a set of these arguments: nothing is left to do. */
 SLU_MUST_USE int slu_shards_new(struct slu_shards **s, const struct slu_shards_cfg *cfg,
                                 struct slu_err *err);
 
@@ -401,12 +404,11 @@ struct slu_pipe; /* lib/base/pipe.h */
 typedef int slu_shards_source(void *ctx, struct slu_pipe *pipe, struct slu_batch *b,
                               struct slu_err *err);
 
-/* Makes the folders (removing the files of an old set if cfg.replace) and writes all
- * sequences of source, with n_threads threads and n_slots batches in flight. If a run
- * with the same cfg and input was killed, its complete shards are reused. input: sum of
- * the source's input; NULL: not known. SLU_E_MISMATCH if another run has left files and
- * not cfg.replace, or if a file that belongs to no set has a name that the set needs
- * (shard_dir.h). */
+/* Writes all sequences of source below DIR/.partial, with n_threads threads and n_slots
+ * batches in flight. If a run with the same cfg and input was killed, its complete shards
+ * are reused. input: sum of the source's input; NULL: not known. SLU_E_MISMATCH if
+ * another run has left files and not cfg.replace, or if a file that belongs to no set
+ * has a name that the set needs (shard_dir.h). */
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
                                   void *ctx, const struct slu_sum *input,
                                   unsigned n_threads, unsigned n_slots,
@@ -416,15 +418,14 @@ SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *sourc
  * then one process joins them. All files in the folder are then, byte for byte, those
  * that one slu_shards_write of all sequences makes. ----
  *
- * Before the join, the shards have their final names in DIR. `work` has
+ * Before the join, the shards are in DIR/.partial, and DIR/.partial/mark keeps every
+ * other shuffle out. `work` has
  *
  *   shards.J-of-R.jsonl    part J's journal: the facts that must agree, a line for each
  *                          complete shard, and a last line when all are complete
  *   rows.J-of-R.D_<i>.tks  the segment rows of the part's shards
- *   shards.J-of-R.lock     locked by the process that writes the part
- *   shards.lock            locked by a process that prepares DIR
  *
- * and DIR/.parts.jsonl keeps every other shuffle out. A part that was killed continues
+ * A part that was killed continues
  * by its journal. A part that failed also leaves its journal and complete shards. */
 
 /* The sequences of a bucket that the source of a part gives. */
@@ -516,8 +517,9 @@ struct slu_step_list; /* lib/stream/steps.h */
 SLU_MUST_USE int slu_shards_set_steps(struct slu_shards *s,
                                       const struct slu_step_list *steps,
                                       struct slu_err *err);
-/* Writes the set's own files, manifest.jsonl and report.json, and syncs them. `account`
- * is reported unchanged. */
+/* Writes the set's own files, manifest.jsonl and report.json, and publishes the set.
+ * `account` is reported unchanged. After a fault of the publishing, slu_shards_new of a
+ * later run goes on with it. */
 SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,
                                    const struct slu_account *account,
                                    struct slu_err *err);

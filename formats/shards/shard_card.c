@@ -2,9 +2,7 @@
  * files. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
 
 int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
@@ -50,32 +48,13 @@ void slu_shards_card_release(struct slu_shards_card *k)
     k->length = NULL;
 }
 
-/* If a set of parts is made again: an existing file must have the same bytes, or be
- * cut. */
-static int check(struct slu_shards *s, const char *name, const struct slu_buf *text,
-                 struct slu_err *err)
-{
-    struct slu_buf path = SLU_BUF_INIT, is = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
-
-    if (!rc && !access((const char *)path.data, F_OK) &&
-        (slu_read_regular(&is, (const char *)path.data, text->len, NULL) ||
-         memcmp(is.data, text->data, is.len)))
-        rc = slu_shard_dir_in_the_way(s->dir, "", name, err);
-    slu_buf_release(&path);
-    slu_buf_release(&is);
-    return rc;
-}
-
 static int put(struct slu_shards *s, const char *name, const struct slu_buf *text,
                struct slu_err *err)
 {
     struct slu_shard_extra *e;
     struct slu_out *out;
-    int rc = check(s, name, text, err);
+    int rc = slu_shards_open_extra(s, name, &e, &out, err);
 
-    if (!rc)
-        rc = slu_shards_open_extra(s, name, &e, &out, err);
     if (rc)
         return rc;
     rc = slu_out_write(out, text->data, text->len, err);

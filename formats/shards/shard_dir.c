@@ -2,16 +2,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#include "formats/shards/shard_private.h"
+#include "formats/shards/set_out.h"
+#include "formats/shards/shard.h"
 #include "lib/base/buf.h"
-#include "lib/base/io.h"
 
 void slu_shard_bucket_name(uint64_t length, char out[32])
 {
@@ -47,9 +44,8 @@ bool slu_shard_dir_of_bucket(const char *name)
 
 bool slu_shard_dir_at_top(const char *name)
 {
-    static const char *const top[] = {"report.json",     "manifest.jsonl",
-                                      "README.md",       "lengths.svg",
-                                      SLU_SHARD_JOURNAL, SLU_SHARD_PARTS};
+    static const char *const top[] = {"report.json", "manifest.jsonl", "README.md",
+                                      "lengths.svg", SLU_SET_PARTIAL};
 
     for (size_t i = 0; i < sizeof top / sizeof *top; i++)
         if (!strcmp(top[i], name))
@@ -86,40 +82,6 @@ bool slu_shard_dir_has_name(const char *name)
            set_folder(name) || format_file(name);
 }
 
-/* Sets *empty; and *left_over if dir has only files that a shuffle makes, and either no
- * report but segments/, which is made first, or a journal, which is removed last: a
- * stopped shuffle has left them. Shards of others have no segments/, and a process that
- * is still writing holds the lock. *mixed: dir has a journal, and other names too. */
-static int look(const char *dir, bool *empty, bool *left_over, bool *mixed,
-                struct slu_err *err)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    bool segments = false, other = false, report = false, journal = false;
-
-    *empty = true;
-    *left_over = *mixed = false;
-    if (!d)
-        return errno == ENOENT ? SLU_OK
-                               : slu_fail_errno(err, "%s: cannot be opened", dir);
-    while ((e = readdir(d))) {
-        if (dot(e->d_name))
-            continue;
-        *empty = false;
-        if (!strcmp(e->d_name, "segments"))
-            segments = true;
-        else if (!slu_shard_dir_has_name(e->d_name))
-            other = true;
-        report = report || !strcmp(e->d_name, "report.json");
-        journal = journal || !strcmp(e->d_name, SLU_SHARD_JOURNAL);
-    }
-    *mixed = journal && other;
-    *left_over = segments && !other && (journal || !report) &&
-                 !flock(dirfd(d), LOCK_EX | LOCK_NB); /* no process writes here */
-    closedir(d);
-    return SLU_OK;
-}
-
 static bool exists_in(const char *dir, const char *name)
 {
     struct slu_buf path = SLU_BUF_INIT;
@@ -130,31 +92,58 @@ static bool exists_in(const char *dir, const char *name)
     return is;
 }
 
-int slu_shard_dir_check(const char *dir, struct slu_err *err)
+int slu_shard_dir_not_of_before(const char *dir, struct slu_err *err)
 {
-    bool empty, left_over, mixed;
-    int rc = look(dir, &empty, &left_over, &mixed, err);
+    static const char *const name[] = {".journal.jsonl", ".parts.jsonl"};
 
-    if (rc || empty)
-        return rc;
-    if (exists_in(dir, SLU_SHARD_PARTS))
-        return slu_advise(err, SLU_ADVISE_REPLACE_SET,
-                          slu_fail(err, SLU_E_MISMATCH,
-                                   "%s: the shuffle in parts that writes here has not "
-                                   "finished; finish it, name another folder",
-                                   dir));
-    if (left_over)
+    for (int i = 0; i < 2; i++)
+        if (exists_in(dir, name[i]))
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "%s/%s: an earlier version has begun a set here, and not "
+                            "finished it; remove %s, or name another folder",
+                            dir, name[i], dir);
+    return SLU_OK;
+}
+
+static int is_empty(const char *dir, struct slu_err *err)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool empty = true, begun = false;
+
+    if (!d)
+        return errno == ENOENT ? SLU_OK
+                               : slu_fail_errno(err, "%s: cannot be opened", dir);
+    while ((e = readdir(d))) {
+        begun = begun || !strcmp(e->d_name, SLU_SET_PARTIAL);
+        empty = empty && (dot(e->d_name) || !strcmp(e->d_name, SLU_SET_PARTIAL) ||
+                          slu_shard_dir_unfinished(e->d_name));
+    }
+    closedir(d);
+    if (empty)
         return SLU_OK;
-    if (mixed)
-        return slu_advise(err, SLU_ADVISE_REPLACE_SET,
-                          slu_fail(err, SLU_E_MISMATCH,
-                                   "%s: a set was begun here, and there are files that "
-                                   "are not its own; move them away to go on with it",
-                                   dir));
-    return slu_advise(err, SLU_ADVISE_REPLACE_SET,
-                      slu_fail(err, SLU_E_MISMATCH,
-                               "%s: the folder is not empty; name another folder",
-                               dir));
+    return slu_advise(
+        err, SLU_ADVISE_REPLACE_SET,
+        begun && !exists_in(dir, "report.json")
+            ? slu_fail(err, SLU_E_MISMATCH,
+                       "%s: a set was begun here, and there are files that are not its "
+                       "own; move them away to go on with it",
+                       dir)
+            : slu_fail(err, SLU_E_MISMATCH,
+                       "%s: the folder is not empty; name another folder", dir));
+}
+
+int slu_shard_dir_check(const char *dir, const struct slu_shard_format *f, bool replace,
+                        struct slu_err *err)
+{
+    struct slu_filelist old = SLU_FILELIST_INIT;
+    int rc = slu_shard_dir_not_of_before(dir, err);
+
+    if (!rc)
+        rc = replace ? slu_shard_dir_old(dir, f, NULL, NULL, &old, err)
+                     : is_empty(dir, err);
+    slu_filelist_release(&old);
+    return rc;
 }
 
 int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
@@ -173,82 +162,6 @@ int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
 bool slu_shard_dir_begun(const char *dir)
 {
     return exists_in(dir, "segments") || exists_in(dir, "manifest.jsonl") ||
-           exists_in(dir, SLU_SHARD_JOURNAL) || exists_in(dir, SLU_SHARD_PARTS);
-}
-
-bool slu_shard_dir_complete(const char *dir)
-{
-    return exists_in(dir, "report.json") && !exists_in(dir, SLU_SHARD_JOURNAL) &&
-           !exists_in(dir, SLU_SHARD_PARTS);
-}
-
-/* Takes no memory: the set is complete. */
-static int remove_top(const char *dir, const char *name, struct slu_err *err)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return unlink(path) && errno != ENOENT
-               ? slu_fail_errno(err, "%s: cannot be removed", path)
-               : SLU_OK;
-}
-
-int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)
-{
-    int rc = remove_top(dir, SLU_SHARD_JOURNAL, err);
-
-    return rc ? rc : remove_top(dir, SLU_SHARD_PARTS, err);
-}
-
-/* Opens dir as *lock and locks it, unless this is already done or dir does not exist.
- * An error if another shuffle has the lock. If the file system has no locks, continues
- * without. */
-static int take_lock(const char *dir, int *lock, struct slu_err *err)
-{
-    if (*lock < 0)
-        *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0 || !flock(*lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
-        return SLU_OK;
-    return slu_fail(
-        err, SLU_E_MISMATCH,
-        "%s: another shuffle is writing here; wait for it, or name another folder",
-        dir);
-}
-
-int slu_shard_dir_prepare(const char *dir, const struct slu_shard_format *f,
-                          bool replace, slu_shard_dir_keeps *keeps, const void *ctx,
-                          bool *made, int *lock, struct slu_err *err)
-{
-    struct slu_buf path = SLU_BUF_INIT;
-    bool empty = true, left_over = false, mixed;
-    int rc = replace ? SLU_OK : slu_shard_dir_check(dir, err);
-
-    if (!rc && !replace)
-        rc = look(dir, &empty, &left_over, &mixed, err);
-    *lock = -1;
-    if (!rc)
-        rc = take_lock(dir, lock, err);
-    if (!rc)
-        rc = replace || left_over ? slu_shard_dir_make_room(dir, f, keeps, ctx, err)
-                                  : slu_shard_dir_check_names(dir, f, keeps, ctx, err);
-    *made = access(dir, F_OK) && errno == ENOENT;
-    if (!rc)
-        rc = slu_buf_printf(&path, err, "%s/segments", dir);
-    if (!rc)
-        rc = slu_mkdirs((const char *)path.data, err);
-    if (!rc)
-        rc = take_lock(dir, lock, err);
-    slu_buf_release(&path);
-    return rc;
-}
-
-int slu_shard_dir_drop_bucket(const char *dir, const char *name, struct slu_err *err)
-{
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
-
-    if (!rc && rmdir((const char *)path.data))
-        rc = slu_fail_errno(err, "%s/%s: cannot be removed", dir, name);
-    slu_buf_release(&path);
-    return rc;
+           exists_in(dir, SLU_SET_PARTIAL "/journal") ||
+           exists_in(dir, SLU_SET_PARTIAL "/mark");
 }

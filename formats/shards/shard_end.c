@@ -197,17 +197,22 @@ static int check_size(const char *path, uint64_t n_byte, struct slu_err *err)
                     path, (unsigned long long)st.st_size, (unsigned long long)n_byte);
 }
 
-int slu_shards_check_sizes(const struct slu_shards *s,
+int slu_shards_check_sizes(const struct slu_shards *s, const char *dir,
                            const struct slu_shards_bucket *b,
                            const struct slu_shard_facts *f, struct slu_err *err)
 {
-    char path[4096];
+    struct slu_buf path = SLU_BUF_INIT;
+    char name[SLU_SHARD_NAME];
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++)
-        rc = slu_shards_file_path(s, b, f->number, i, path)
-                 ? check_size(path, f->n_byte[i], err)
-                 : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
+    for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
+        slu_shards_file_name(s, b, f->number, i, name);
+        slu_buf_clear(&path);
+        rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
+        if (!rc)
+            rc = check_size((const char *)path.data, f->n_byte[i], err);
+    }
+    slu_buf_release(&path);
     return rc;
 }
 

@@ -6,19 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/shards/shard_dir.h"
+#include "formats/shards/filelist.h"
 #include "formats/shards/shard_private.h"
 #include "lib/base/xxh3.h"
 
-static int open_out(const char *dir, const char *name, struct slu_digest *d,
-                    struct slu_out **out, struct slu_err *err)
+/* work: the folder of a part's rows; NULL: a file of the set. */
+static int open_out(const struct slu_shards *s, const char *work, const char *name,
+                    struct slu_digest *d, struct slu_out **out, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
+    int rc = work ? slu_buf_printf(&path, err, "%s/%s", work, name) : SLU_OK;
 
     *out = NULL;
     if (!rc)
-        rc = slu_out_open(out, (const char *)path.data, err);
+        rc = work ? slu_out_open(out, (const char *)path.data, err)
+                  : slu_set_create(&s->out, name, out, err);
     if (!rc)
         rc = slu_out_digest(*out, d, err);
     if (rc) {
@@ -29,21 +31,29 @@ static int open_out(const char *dir, const char *name, struct slu_digest *d,
     return rc;
 }
 
+void slu_shards_file_name(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                          uint64_t number, unsigned file, char out[SLU_SHARD_NAME])
+{
+    int n = snprintf(out, SLU_SHARD_NAME, "%s/", b->pub.name);
+
+    s->cfg.format->file_name(s->state, number, file, out + n,
+                             SLU_SHARD_NAME - (size_t)n);
+}
+
 int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b,
                          uint64_t number, unsigned file, struct slu_digest *d,
                          struct slu_out **out, struct slu_err *err)
 {
-    char name[300];
-    int n = snprintf(name, sizeof name, "%s/", b->pub.name);
+    char name[SLU_SHARD_NAME];
 
-    s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
-    int rc = open_out(s->dir, name, d, out, err);
+    slu_shards_file_name(s, b, number, file, name);
+    int rc = open_out(s, NULL, name, d, out, err);
     if (!rc)
-        slu_out_leave_folder(*out); /* slu_shards_sync syncs all folders at once */
+        slu_out_leave_folder(*out); /* which are synced at once, at the end */
     return rc;
 }
 
-static int open_extra(struct slu_shards *s, const char *dir, const char *name,
+static int open_extra(struct slu_shards *s, const char *work, const char *name,
                       struct slu_shard_extra **e, struct slu_out **out,
                       struct slu_err *err)
 {
@@ -56,32 +66,22 @@ static int open_extra(struct slu_shards *s, const char *dir, const char *name,
     memcpy((*e)->name, name, n);
     *s->extra_end = *e;
     s->extra_end = &(*e)->next;
-    return open_out(dir, name, &(*e)->digest, out, err);
+    return open_out(s, work, name, &(*e)->digest, out, err);
 }
 
 int slu_shards_open_extra(struct slu_shards *s, const char *name,
                           struct slu_shard_extra **e, struct slu_out **out,
                           struct slu_err *err)
 {
-    return open_extra(s, s->dir, name, e, out, err);
+    return open_extra(s, NULL, name, e, out, err);
 }
 
 int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
                        struct slu_out **out, struct slu_err *err)
 {
-    struct slu_shards *s = set->engine;
     struct slu_shard_extra *e;
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
-    char *slash = rc ? NULL : strrchr((char *)path.data, '/');
 
-    *out = NULL;
-    if (slash)
-        *slash = 0;
-    if (!rc)
-        rc = slu_mkdirs((const char *)path.data, err);
-    slu_buf_release(&path);
-    return rc ? rc : slu_shards_open_extra(s, name, &e, out, err);
+    return slu_shards_open_extra(set->engine, name, &e, out, err);
 }
 
 void slu_shards_rows_name(const struct slu_shards_bucket *b, uint64_t index,
@@ -96,21 +96,15 @@ int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
 {
     /* Parts omit the vocabulary, which is large. */
     struct slu_writer_cfg cfg = {s->cfg.zstd_level, s->part.of != 0, s->cfg.names};
-    const char *folder = s->part.of ? s->part.work : s->dir;
     struct slu_out *out;
     char name[128];
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);
 
-    if (!rc)
-        rc = slu_mkdirs((const char *)path.data, err);
-    slu_buf_release(&path);
     if (s->part.of)
         slu_shards_rows_name(b, s->part.index, s->part.of, name);
     else
         snprintf(name, sizeof name, "segments/%s.tks", b->pub.name);
-    if (!rc)
-        rc = open_extra(s, folder, name, &b->rows_file, &out, err);
+    int rc =
+        open_extra(s, s->part.of ? s->part.work : NULL, name, &b->rows_file, &out, err);
     return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
 }
 
@@ -259,8 +253,7 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
         b->rows = NULL;
         forget(s, b->rows_file);
         b->rows_file = NULL;
-        return s->part.of ? SLU_OK /* other processes may use the folder */
-                          : slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
+        return SLU_OK;
     }
     const struct slu_sum *rows = slu_writer_sum(b->rows);
     if (memcmp(&rows->n, &b->sum.n, sizeof rows->n))
@@ -304,16 +297,68 @@ int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
     struct slu_buf path = SLU_BUF_INIT;
     int rc = SLU_OK;
 
-    unsigned n = s->part.of ? s->n_bucket : s->n_bucket + 1;
-    for (unsigned i = 0; i < n && !rc; i++) {
-        const char *name = i < s->n_bucket ? s->bucket[i].pub.name : "segments";
-        if (i < s->n_bucket && s->bucket[i].pub.n_seq == 0)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
+        if (s->bucket[i].pub.n_seq == 0)
             continue;
         slu_buf_clear(&path);
-        rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+        rc = slu_buf_printf(&path, err, "%s/%s", s->out.at, s->bucket[i].pub.name);
         if (!rc)
             rc = slu_sync_dir((const char *)path.data, err);
     }
     slu_buf_release(&path);
     return rc;
+}
+
+/* Adds the files of the format's folder beside the buckets, by its own list. */
+static int list_folder(const struct slu_shards *s, struct slu_filelist *l,
+                       struct slu_err *err)
+{
+    const char *folder = s->cfg.format->set_folder;
+    struct slu_filelist own = SLU_FILELIST_INIT;
+    struct slu_buf path = SLU_BUF_INIT, scratch = SLU_BUF_INIT;
+    struct slu_digest d;
+    char name[1024];
+    int rc = slu_buf_printf(&path, err, "%s/%s", s->out.at, folder);
+
+    if (!rc)
+        rc = slu_filelist_load(&own, (const char *)path.data, err);
+    for (size_t i = 0; i < own.n && !rc; i++) {
+        snprintf(name, sizeof name, "%s/%s", folder, own.file[i].name);
+        rc = slu_filelist_add(l, name, &own.file[i].digest, err);
+    }
+    if (!rc)
+        rc = slu_buf_append(&path, "/manifest.jsonl", 16, err);
+    if (!rc)
+        rc = slu_file_digest((const char *)path.data, &scratch, &d, err);
+    if (!rc) {
+        snprintf(name, sizeof name, "%s/manifest.jsonl", folder);
+        rc = slu_filelist_add(l, name, &d, err);
+    }
+    slu_buf_release(&scratch);
+    slu_buf_release(&path);
+    slu_filelist_release(&own);
+    return rc == SLU_EOF ? SLU_OK : rc; /* there is none */
+}
+
+int slu_shards_list(const struct slu_shards *s, struct slu_filelist *l,
+                    struct slu_err *err)
+{
+    char name[SLU_SHARD_NAME];
+    int rc = slu_filelist_add(l, "report.json", &s->report, err);
+
+    if (!rc)
+        rc = slu_filelist_add(l, "manifest.jsonl", &s->manifest, err);
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
+        const struct slu_shards_bucket *b = &s->bucket[i];
+        for (uint64_t k = 0; k < b->pub.n_shard && !rc; k++)
+            for (unsigned j = 0; j < slu_shards_n_file(s) && !rc; j++) {
+                const struct slu_shard_facts *f = &b->facts[k];
+                slu_shards_file_name(s, b, f->number, j, name);
+                rc = slu_filelist_add(
+                    l, name, &(struct slu_digest){f->n_byte[j], f->xxh3[j]}, err);
+            }
+    }
+    for (const struct slu_shard_extra *e = s->extra; e && !rc; e = e->next)
+        rc = slu_filelist_add(l, e->name, &e->digest, err);
+    return rc || !s->cfg.format->set_folder ? rc : list_folder(s, l, err);
 }

@@ -1,9 +1,6 @@
 /* shard_given.c - takes shards of another set as they are (struct slu_shards_given). */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "formats/shards/shard_private.h"
 
@@ -18,68 +15,6 @@ slu_shards_given_bucket(const struct slu_shards *s, uint64_t length)
     return NULL;
 }
 
-/* Copies a file whose bytes are known. */
-static int copy(const char *from, const char *to, uint64_t xxh3, struct slu_err *err)
-{
-    enum { PIECE = 1 << 18 };
-    struct slu_buf piece = SLU_BUF_INIT;
-    struct slu_digest d = {0};
-    struct slu_out *out = NULL;
-    size_t got = PIECE;
-    int fd = -1, rc = slu_open_regular(&fd, from, NULL, err);
-
-    if (!rc)
-        rc = slu_out_open(&out, to, err);
-    if (!rc)
-        rc = slu_out_digest(out, &d, err);
-    if (!rc)
-        rc = slu_buf_reserve(&piece, PIECE, err);
-    while (!rc && got == PIECE) {
-        rc = slu_read_full(fd, piece.data, PIECE, &got, err);
-        if (rc)
-            slu_err_at(err, "%s", from);
-        else
-            rc = slu_out_write(out, piece.data, got, err);
-    }
-    if (!rc) {
-        rc = slu_out_close(out, err);
-        out = NULL;
-    }
-    if (!rc && d.xxh3 != xxh3)
-        rc = slu_fail(err, SLU_E_CHECKSUM,
-                      "%s: is not the file that its set's manifest.jsonl lists", from);
-    slu_out_abort(out);
-    slu_buf_release(&piece);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-static int take_file(const struct slu_shards *s, const char *folder, const char *name,
-                     uint64_t n_byte, uint64_t xxh3, struct slu_err *err)
-{
-    struct slu_buf from = SLU_BUF_INIT, to = SLU_BUF_INIT;
-    struct stat st;
-    int rc = slu_buf_printf(&from, err, "%s/%s/%s", s->cfg.given->dir, folder, name);
-
-    if (!rc)
-        rc = slu_buf_printf(&to, err, "%s/%s/%s", s->dir, folder, name);
-    const char *was = (const char *)from.data, *is = (const char *)to.data;
-    if (!rc && stat(was, &st))
-        rc = slu_fail_errno(err, "%s", was);
-    if (!rc && (uint64_t)st.st_size != n_byte)
-        rc = slu_fail(err, SLU_E_TRUNCATED,
-                      "%s: has %llu bytes; its set's manifest.jsonl says %llu", was,
-                      (unsigned long long)st.st_size, (unsigned long long)n_byte);
-    if (!rc && unlink(is) && errno != ENOENT)
-        rc = slu_fail_errno(err, "%s", is);
-    if (!rc && link(was, is)) /* another file system, or one without links */
-        rc = copy(was, is, xxh3, err);
-    slu_buf_release(&from);
-    slu_buf_release(&to);
-    return rc;
-}
-
 static int take_shard(struct slu_shards *s, struct slu_shards_bucket *b,
                       const struct slu_shard_facts *f, struct slu_err *err)
 {
@@ -91,9 +26,10 @@ static int take_shard(struct slu_shards *s, struct slu_shards_bucket *b,
         b->done[b->n_done] = (struct slu_shards_done){.gone = true};
     b->done[f->number] = (struct slu_shards_done){.facts = *f, .given = true};
     for (unsigned i = 0; i < slu_shards_n_file(s) && !rc; i++) {
-        char name[256];
-        s->cfg.format->file_name(s->state, f->number, i, name, sizeof name);
-        rc = take_file(s, b->pub.name, name, f->n_byte[i], f->xxh3[i], err);
+        char name[SLU_SHARD_NAME];
+        slu_shards_file_name(s, b, f->number, i, name);
+        rc = slu_set_link(&s->out, s->cfg.given->dir, name,
+                          &(struct slu_digest){f->n_byte[i], f->xxh3[i]}, err);
     }
     return rc;
 }
@@ -113,11 +49,6 @@ static int take_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
     if (!rc && s->cfg.format->facts)
         rc =
             s->cfg.format->facts(s->state, (const char *)path.data, f, g->n_shard, err);
-    slu_buf_clear(&path);
-    if (!rc)
-        rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);
-    if (!rc)
-        rc = slu_mkdirs((const char *)path.data, err);
     for (uint64_t k = 0; k < g->n_shard && !rc; k++)
         if (!g->changed[k])
             rc = take_shard(s, b, &f[k], err);

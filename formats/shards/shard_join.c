@@ -8,13 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/shards/shard_dir.h"
-
 struct join {
     struct slu_shards *s;
     const char *work;
     uint64_t of;
     struct slu_buf mark;
+    const char *dir;             /* of the shards: DIR/.partial, or of a finished set */
     bool finished;               /* the set is already finished */
     bool ended[SLU_MAX_BUCKETS]; /* the bucket's last sequences have come */
     struct rows {
@@ -160,7 +159,7 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
             d.facts.n_seq !=
                 (d.facts.number + 1 == want[k] ? x[k].n_last : b->pub.shard_sequences))
             return again(j, part, SLU_E_FORMAT, "has a shard of the wrong size", err);
-        rc = slu_shards_check_sizes(s, b, &d.facts, err);
+        rc = slu_shards_check_sizes(s, j->dir, b, &d.facts, err);
         if (rc == SLU_E_TRUNCATED && err)
             rc = again(j, part, rc, strdupa(err->msg), err);
         if (!rc)
@@ -343,25 +342,36 @@ static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
 
 /* ---- the set ---- */
 
+/* Links the shards of a finished set to where the set is made again. */
+static int reopen(struct join *j, struct slu_err *err)
+{
+    struct slu_shards *s = j->s;
+    char name[SLU_SHARD_NAME];
+    int rc = slu_set_reopen(&s->out, &j->mark, err);
+
+    for (unsigned i = 0; i < s->n_bucket; i++) {
+        const struct slu_shards_bucket *b = &s->bucket[i];
+        for (uint64_t k = 0; k < b->pub.n_shard && !rc; k++)
+            for (unsigned f = 0; f < slu_shards_n_file(s) && !rc; f++) {
+                const struct slu_shard_facts *x = &b->facts[k];
+                slu_shards_file_name(s, b, x->number, f, name);
+                rc = slu_set_link(&s->out, s->dir, name,
+                                  &(struct slu_digest){x->n_byte[f], x->xxh3[f]}, err);
+            }
+    }
+    return rc;
+}
+
 static int make_set(struct join *j, struct slu_err *err)
 {
     struct slu_shards *s = j->s;
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_shard_dir_tidy(s->dir, err);
+    int rc = SLU_OK;
 
-    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
-        if (s->bucket[i].pub.n_shard) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+        if (s->bucket[i].pub.n_shard)
             rc = copy_rows(j, i, err);
-            continue;
-        }
-        slu_buf_clear(&path);
-        rc = slu_buf_printf(&path, err, "%s/%s", s->dir, s->bucket[i].pub.name);
-        if (!rc) /* its existing sequences were dropped */
-            (void)rmdir((const char *)path.data);
-    }
     for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
-    slu_buf_release(&path);
     return rc;
 }
 
@@ -374,7 +384,8 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
 
     s->keep = true;
     if (!rc)
-        rc = there = slu_shard_dir_begin_join(s->dir, &j.mark, &s->lock, err);
+        rc = there = slu_set_begin_join(&s->out, s->dir, s->cfg.format, &j.mark, err);
+    j.dir = there == SLU_EOF ? s->dir : s->out.at;
     /* The set is made again if any of its files differs. */
     j.finished = there == SLU_EOF && !s->cfg.force && slu_shards_set_is_there(s);
     for (uint64_t i = 0; i < of && rc >= 0; i++) {
@@ -382,7 +393,7 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
         rc = bad ? bad : rc;
     }
     if (there == SLU_EOF && rc == SLU_EOF && !j.finished)
-        rc = slu_shard_dir_reopen(s->dir, &j.mark, err);
+        rc = reopen(&j, err);
     if (rc == SLU_EOF)
         for (unsigned i = 0; i < s->n_bucket; i++)
             slu_sum_add(&s->sum, &s->bucket[i].sum);

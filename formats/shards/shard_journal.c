@@ -1,5 +1,4 @@
-/* shard_journal.c - DIR/.journal.jsonl lists the complete shards while a set is
- * written, so that a shuffle that was killed can continue.
+/* shard_journal.c - DIR/.partial/journal lists the complete shards while a set is written, so that a shuffle that was killed can continue.
  *
  * The first line has the facts that must agree: the format and all arguments that
  * decide the bytes of a shard, and the sum of the input. Then follows a line for each
@@ -7,18 +6,14 @@
  * run that finds a journal with the same first line takes over each shard whose files
  * exist with these bytes and hashes. When the sequences of such a shard come, their
  * hash is compared and nothing is written. A line that is cut, or damaged by an outage,
- * is ignored: its shard is written again. When report.json is written, the journal is
- * removed.
+ * is ignored: its shard is written again.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
 #include "lib/base/json.h"
 #include "lib/base/pipe.h"
@@ -109,6 +104,18 @@ int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
         rc = put_hash(t, "input", &of, err);
     slu_buf_release(&of);
     return rc ? rc : slu_buf_printf(t, err, "%s}\n", more);
+}
+
+bool slu_shards_is_head(const struct slu_buf *text)
+{
+    const uint8_t *nl = text->len ? memchr(text->data, '\n', text->len) : NULL;
+    struct slu_json *j = NULL;
+    bool is = nl && !slu_json_parse(&j, text->data, (size_t)(nl - text->data), NULL) &&
+              slu_json_get_string(slu_json_root(j), "arguments", NULL) &&
+              slu_json_get_string(slu_json_root(j), "format", NULL);
+
+    slu_json_free(j);
+    return is;
 }
 
 /* ---- lines ---- */
@@ -296,32 +303,21 @@ static int look_produce(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
-bool slu_shards_file_path(const struct slu_shards *s, const struct slu_shards_bucket *b,
-                          uint64_t number, unsigned file, char out[4096])
-{
-    char name[256];
-
-    s->cfg.format->file_name(s->state, number, file, name, sizeof name);
-    int n = snprintf(out, 4096, "%s/%s/%s", s->dir, b->pub.name, name);
-    return n > 0 && n < 4096;
-}
-
 static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct slu_shards *s = ((struct look *)ctx)->s;
     struct look_job *j = job;
-    char path[4096];
+    char name[SLU_SHARD_NAME];
 
     (void)worker;
+    (void)err;
     for (unsigned i = 0; i < slu_shards_n_file(s); i++) {
-        struct slu_digest d;
-        struct stat st;
-        if (!slu_shards_file_path(s, j->b, j->d->facts.number, i, path))
-            return slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
-        j->d->gone = j->d->gone || stat(path, &st) || !S_ISREG(st.st_mode) ||
-                     (uint64_t)st.st_size != j->d->facts.n_byte[i] ||
-                     slu_file_digest(path, &j->scratch, &d, NULL) ||
-                     d.n_byte != j->d->facts.n_byte[i] || d.xxh3 != j->d->facts.xxh3[i];
+        const struct slu_shard_facts *f = &j->d->facts;
+        slu_shards_file_name(s, j->b, f->number, i, name);
+        j->d->gone =
+            j->d->gone ||
+            !slu_set_have(&s->out, name, &(struct slu_digest){f->n_byte[i], f->xxh3[i]},
+                          &j->scratch);
     }
     return SLU_OK;
 }
@@ -399,53 +395,19 @@ static int compare(const struct slu_shards *s, const struct slu_buf *head,
                  s->dir, other));
 }
 
-/* Reads the existing journal, if it is ours; *found: a journal exists. */
-static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
-                struct slu_err *err)
+/* Reads the journal, whose first line slu_set_begin has written, or a stopped run. */
+static int load(struct slu_shards *s, const struct slu_buf *head, struct slu_err *err)
 {
     struct slu_buf text = SLU_BUF_INIT;
     const char *path = (const char *)s->journal_path.data;
-    int rc = SLU_OK;
+    int rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
 
-    *found = !access(path, F_OK);
-    if (*found)
-        rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
-    if (*found && !rc)
+    if (!rc)
         rc = compare(s, head, &text, err);
-    if (*found && !rc)
+    if (!rc)
         rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
     slu_buf_release(&text);
     return rc;
-}
-
-/* Whether `name` belongs to a file of shard `number` that is taken over. */
-static bool keeps_shard(const struct slu_shards *s, const struct slu_shards_bucket *b,
-                        uint64_t number, const char *name)
-{
-    char want[256];
-
-    for (unsigned f = 0; f < slu_shards_n_file(s) && slu_shards_done(b, number); f++) {
-        s->cfg.format->file_name(s->state, number, f, want, sizeof want);
-        if (!strcmp(want, name))
-            return true;
-    }
-    return false;
-}
-
-/* Whether this file belongs to a shard that is taken over; for
- * slu_shard_dir_prepare. */
-static bool keeps_file(const void *ctx, const char *folder, const char *name)
-{
-    const struct slu_shards *s = ctx;
-
-    for (unsigned i = 0; i < s->n_bucket; i++)
-        if (!strcmp(s->bucket[i].pub.name, folder))
-            /* The shard's number is one of the numbers in the name. */
-            for (const char *p = name; *(p += strcspn(p, "0123456789"));
-                 p += strspn(p, "0123456789"))
-                if (keeps_shard(s, &s->bucket[i], strtoull(p, NULL, 10), name))
-                    return true;
-    return false;
 }
 
 int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
@@ -472,25 +434,19 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
                      unsigned n_threads, struct slu_err *err)
 {
     struct slu_buf head = SLU_BUF_INIT;
-    bool found = false, replace = s->cfg.replace;
-    int rc = replace ? SLU_OK : slu_shard_dir_check(s->dir, err);
+    int rc = slu_shards_head(s, input, "", &head, err);
 
     if (!rc)
-        rc = slu_buf_printf(&s->journal_path, err, "%s/" SLU_SHARD_JOURNAL, s->dir);
+        rc = slu_set_begin(&s->out, s->dir, s->cfg.format, &head, s->cfg.replace, err);
+    if (!rc)
+        rc = slu_buf_printf(&s->journal_path, err, "%s/journal", s->out.at);
     if (!rc)
         rc = slu_buf_append(&s->journal_path, "", 1, err);
     if (!rc)
-        rc = slu_shards_head(s, input, "", &head, err);
-    if (!rc && !slu_shard_dir_complete(s->dir))
-        rc = load(s, &head, &found, replace ? NULL : err);
-    if (replace && rc)
-        rc = SLU_OK; /* of another run, or damaged: no shard is taken over */
-    if (!rc && found)
-        rc = slu_shards_look(s, n_threads, err);
+        rc = load(s, &head, err);
+    s->out.keep = s->out.keep && rc; /* its record is ours */
     if (!rc)
-        rc = slu_shard_dir_prepare(s->dir, s->cfg.format, replace, keeps_file, s,
-                                   &s->made_dir, &s->lock, err);
-    s->made = !rc;
+        rc = slu_shards_look(s, n_threads, err);
     if (!rc)
         rc = slu_shards_take_given(s, err);
     if (!rc)
@@ -517,17 +473,6 @@ static int append(struct slu_shards *s, const void *p, size_t n, struct slu_err 
                           : rc;
 }
 
-int slu_shards_begin_end(struct slu_shards *s, struct slu_err *err)
-{
-    bool parts = s->journal < 0; /* the mark has the same facts as the line */
-    int rc = slu_shard_dir_check_end(s->dir, s->cfg.format, parts, err);
-
-    /* The user can move the file, and this run can continue. */
-    s->keep = s->keep || rc == SLU_E_MISMATCH;
-    return rc || parts ? rc
-                       : append(s, SLU_SHARD_ENDING, strlen(SLU_SHARD_ENDING), err);
-}
-
 int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_err *err)
 {
@@ -548,8 +493,7 @@ int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
         err, SLU_E_MISMATCH,
         "%s: shard %llu of %s has other sequences now than when the shuffle was "
         "stopped: the input has changed, or its order; remove %s to begin anew",
-        s->dir, (unsigned long long)number, b->pub.name,
-        (const char *)s->journal_path.data);
+        s->dir, (unsigned long long)number, b->pub.name, s->out.at);
 }
 
 struct slu_u128 slu_shards_content(uint64_t index, struct slu_u128 tokens,

@@ -1,77 +1,21 @@
 /* shard_part.c - writes one part of a shard set that several processes write (shard.h):
- * its lock and its journal; also checks the sequences of its source. */
+ * its journal; also checks the sequences of its source. */
 #include "formats/shards/shard_part.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "formats/shards/shard_dir.h"
 
-/* ---- one process a part ---- */
-
-/* Whether the note is "HOST PID" of a living process of this host. */
-static bool is_alive(const char *note, const char *host)
-{
-    size_t n = strlen(host);
-
-    if (strncmp(note, host, n) || note[n] != ' ')
-        return false;
-    long pid = strtol(note + n, NULL, 10);
-    return pid > 0 && pid != (long)getpid() && (!kill((pid_t)pid, 0) || errno == EPERM);
-}
-
-/* Locks the part. The lock's file is never removed, because a process that waits for it
- * would then lock another file. If the file system has no locks, the file's text names
- * a process of this host; a process of another host is assumed to be dead. If it is
- * alive, both write the same bytes under the same names. */
-static int lock_part(struct slu_shards *s, struct slu_err *err)
-{
-    struct slu_buf path = SLU_BUF_INIT;
-    char host[65] = "", note[128] = "";
-    bool busy = false;
-    int rc = slu_shards_part_path(s->part.work, s->part.index, s->part.of, "lock",
-                                  &path, err);
-
-    if (!rc) {
-        s->part_lock =
-            open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (s->part_lock < 0)
-            rc = slu_fail_errno(err, "%s: cannot be opened", (const char *)path.data);
-    }
-    slu_buf_release(&path);
-    if (rc)
-        return rc;
-    gethostname(host, sizeof host - 1);
-    ssize_t n = pread(s->part_lock, note, sizeof note - 1, 0);
-    note[n > 0 ? strcspn(note, "\n") : 0] = 0;
-    if (flock(s->part_lock, LOCK_EX | LOCK_NB))
-        busy = errno == EWOULDBLOCK || is_alive(note, host);
-    if (busy)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "part %llu/%llu is being written by another process%s%s%s; wait for it",
-            (unsigned long long)s->part.index, (unsigned long long)s->part.of,
-            *note ? " (host and process " : "", note, *note ? ")" : "");
-    /* only a message uses the text */
-    n = snprintf(note, sizeof note, "%s %ld\n", host, (long)getpid());
-    if (ftruncate(s->part_lock, 0) || pwrite(s->part_lock, note, (size_t)n, 0) != n)
-        return slu_fail_errno(err, "%s: cannot be written", s->part.work);
-    return SLU_OK;
-}
-
 /* ---- the files of an earlier run ---- */
 
-/* Takes over a complete part if all files exist; its counts become those of this
- * part. */
-static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
-                 size_t end, const struct slu_shards_end *e, struct slu_err *err)
+/* Takes over a complete part if all its files exist, not yet published or in a finished
+ * set; its counts become those of this part. */
+static int adopt(struct slu_shards *s, const char *dir, const struct slu_buf *text,
+                 size_t head, size_t end, const struct slu_shards_end *e,
+                 struct slu_err *err)
 {
     const uint8_t *nl;
     int rc = slu_shards_check_rows(s, s->part.work, s->part.index, s->part.of, e, err);
@@ -84,7 +28,7 @@ static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
                                   &d, &k))
             return slu_fail(err, SLU_E_FORMAT, "%s: a line does not describe a shard",
                             (const char *)s->journal_path.data);
-        rc = slu_shards_check_sizes(s, &s->bucket[k], &d.facts, err);
+        rc = slu_shards_check_sizes(s, dir, &s->bucket[k], &d.facts, err);
         if (!rc)
             rc = slu_shards_adopt(&s->bucket[k], &d, err);
     }
@@ -117,24 +61,30 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
     int rc = SLU_OK;
 
     *found = !access(path, F_OK);
-    if (*found && s->cfg.force) { /* if it is a part's journal, the part is made
-                                     again */
+    if (*found)
+        rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+    if (*found && s->cfg.force) { /* the part is made again */
+        if (!rc && !slu_shards_is_head(&text))
+            rc =
+                slu_shard_dir_in_the_way(s->part.work, "", strrchr(path, '/') + 1, err);
         *found = false;
-        return slu_shard_dir_check_head(s->part.work, s->cfg.format,
-                                        strrchr(path, '/') + 1, err);
     }
-    if (!*found)
-        return SLU_OK;
-    rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
-    const char *other = rc ? "" : slu_shards_head_differs(head, &text);
+    if (!*found || rc) {
+        slu_buf_release(&text);
+        return rc;
+    }
+    const char *other = slu_shards_head_differs(head, &text);
     if (*other)
         rc = slu_advise(err, SLU_ADVISE_FORCE,
                         slu_fail(err, SLU_E_MISMATCH,
                                  "%s: belongs to a shuffle of other %s; remove it",
                                  path, other));
-    if (!rc && slu_shards_get_end(s, &text, &e, &at, &damaged) &&
-        slu_shard_dir_check_part(s->dir, mark, NULL) >= 0) {
-        s->skipped = !adopt(s, &text, head->len, at, &e, NULL);
+    const int there = rc ? rc : slu_set_check_mark(s->dir, mark, NULL);
+    if (!rc && there >= 0 && slu_shards_get_end(s, &text, &e, &at, &damaged)) {
+        char partial[4096];
+        snprintf(partial, sizeof partial, "%s/" SLU_SET_PARTIAL, s->dir);
+        s->skipped =
+            !adopt(s, there ? s->dir : partial, &text, head->len, at, &e, NULL);
         if (!s->skipped)
             forget(s);
     }
@@ -229,7 +179,7 @@ static int close_journal(struct slu_shards *s, struct slu_buf *head,
     int rc = slu_shards_sync(s, err);
 
     if (!rc)
-        rc = slu_shard_dir_check_part(s->dir, mark, err);
+        rc = slu_set_check_mark(s->dir, mark, err);
     if (rc == SLU_EOF)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: another shuffle has written here in the meantime", s->dir);
@@ -253,9 +203,11 @@ static int write_part(struct slu_shards *s, struct counted *c, struct slu_buf *h
                       unsigned n_slots, struct slu_err *err)
 {
     size_t first = head->len;
-    int rc = slu_shard_dir_begin_part(s->dir, s->cfg.format, s->part.work, mark,
-                                      s->cfg.replace, &s->lock, err);
+    int rc =
+        slu_set_begin_part(&s->out, s->dir, s->cfg.format, mark, s->cfg.replace, err);
 
+    if (!rc)
+        rc = slu_set_lock_part(&s->out, s->part.index, s->part.of, err);
     if (!rc && found)
         rc = slu_shards_look(s, n_threads, err);
     if (!rc)
@@ -278,8 +230,6 @@ int slu_shards_write_part(struct slu_shards *s, const struct slu_shards_part *pa
     bool found = false;
     int rc = set_part(s, part, err);
 
-    if (!rc)
-        rc = lock_part(s, err);
     if (!rc)
         rc = slu_shards_part_mark(s, part->of, input, &mark, err);
     if (!rc)

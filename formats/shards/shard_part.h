@@ -44,9 +44,9 @@ bool slu_shards_get_end(const struct slu_shards *s, const struct slu_buf *text,
 /* Adds a shard's line, the next one of its bucket, to facts and sums. */
 int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *d,
                      struct slu_err *err);
-/* Checks the sizes of the shard's files, or of the part's rows. SLU_E_TRUNCATED names
- * the file that differs. */
-int slu_shards_check_sizes(const struct slu_shards *s,
+/* Checks the sizes of the shard's files in dir, or of the part's rows. SLU_E_TRUNCATED
+ * names the file that differs. */
+int slu_shards_check_sizes(const struct slu_shards *s, const char *dir,
                            const struct slu_shards_bucket *b,
                            const struct slu_shard_facts *f, struct slu_err *err);
 /* Whether all files of the folder, which has a report.json, have the sizes that

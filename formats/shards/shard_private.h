@@ -7,18 +7,16 @@
 #include <pthread.h>
 
 #include "formats/shards/card.h"
+#include "formats/shards/set_out.h"
 #include "formats/shards/shard.h"
 #include "lib/stream/steps.h"
 #include "lib/base/json.h"
 #include "lib/stream/domains.h"
 
-#define SLU_SHARD_JOURNAL ".journal.jsonl"
-#define SLU_SHARD_PARTS   ".parts.jsonl"
 /* The stream of a set without sequences: it keeps header and vocabulary. */
-#define SLU_SHARD_EMPTY "segments/documents.tks"
-/* The journal's line after which files beside the buckets may exist. */
-#define SLU_SHARD_ENDING       "{\"ending\":true}\n"
+#define SLU_SHARD_EMPTY        "segments/documents.tks"
 #define SLU_SHARDS_MAX_JOURNAL (UINT64_C(1) << 32)
+#define SLU_SHARD_NAME         300 /* of a file in the set, with its folder */
 
 /* A complete shard in the journal. */
 struct slu_shards_done {
@@ -101,6 +99,7 @@ struct slu_shards_queue {
 struct slu_shards {
     struct slu_shards_cfg cfg;
     char *dir;
+    struct slu_set_out out;   /* where the files are written */
     void *state;              /* state of the format */
     struct slu_header header; /* of the segment rows: without tokens and masks */
     bool masks;
@@ -111,17 +110,14 @@ struct slu_shards {
     struct slu_shard_extra *extra, **extra_end;
     struct slu_buf flushed;
     struct slu_shards_queue queue;
-    struct slu_digest manifest;
+    struct slu_digest manifest, report;
     struct slu_buf notes;    /* further members of report.json */
     struct slu_buf sections; /* further ones of the card */
     struct slu_step_list steps;
-    bool made_dir, made, finished;
     bool keep;                   /* keep the files, so that a later run can continue */
-    int lock;                    /* of the folder, or -1 */
     int journal;                 /* open for appending, or -1 */
     struct slu_buf journal_path; /* with a NUL behind it */
     struct slu_shards_part part; /* of 0: the set is not written in parts */
-    int part_lock;               /* or -1 */
     bool skipped;
     struct slu_lengths *lengths; /* of whole documents; NULL: of buckets */
 };
@@ -184,8 +180,12 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                           struct slu_err *err);
 /* Writes SLU_SHARD_EMPTY, for a set without sequences. */
 int slu_shards_put_empty(struct slu_shards *s, struct slu_err *err);
-/* Syncs every folder, so that the renames in it are permanent. */
+/* For a part: syncs the folders of its shards, so that the renames in them are
+ * permanent. */
 int slu_shards_sync(const struct slu_shards *s, struct slu_err *err);
+/* Adds all files of the set, report.json and manifest.jsonl too. */
+int slu_shards_list(const struct slu_shards *s, struct slu_filelist *l,
+                    struct slu_err *err);
 
 /* Computes the size and hash of a file; scratch belongs to the caller. */
 int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
@@ -237,6 +237,8 @@ int slu_shards_head(const struct slu_shards *s, const struct slu_sum *input,
 /* What differs in the heads: "arguments", "input", else "parts"; "" if nothing. */
 const char *slu_shards_head_differs(const struct slu_buf *head,
                                     const struct slu_buf *text);
+/* Whether the text begins with such a line, of whatever facts. */
+bool slu_shards_is_head(const struct slu_buf *text);
 /* Appends the line of a complete shard. */
 int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_buf *t,
@@ -261,9 +263,9 @@ int slu_shards_read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t 
                           struct slu_err *err);
 /* Checks which of these shards still exist, byte for byte. */
 int slu_shards_look(struct slu_shards *s, unsigned n_threads, struct slu_err *err);
-/* Path of a file of a shard. false: the path is too long. */
-bool slu_shards_file_path(const struct slu_shards *s, const struct slu_shards_bucket *b,
-                          uint64_t number, unsigned file, char out[4096]);
+/* Name of a file of a shard in the set. */
+void slu_shards_file_name(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                          uint64_t number, unsigned file, char out[SLU_SHARD_NAME]);
 /* Writes the journal at s->journal_path anew, with the head that t begins with and the
  * shards that are taken over, and opens it for appending. */
 int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
@@ -275,9 +277,6 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
  * thread. */
 const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
                                               uint64_t number);
-/* Call before files beside the buckets are written: checks that their names are
- * free. */
-int slu_shards_begin_end(struct slu_shards *s, struct slu_err *err);
 int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_err *err);
 /* Reports that a shard that was taken over has other sequences. */
@@ -334,7 +333,7 @@ int slu_shards_card_write(struct slu_shards *s, const struct slu_shards_card *k,
 #define SLU_REPORT_SEAL ",\n  \"xxh3_64\": \"", "\"\n}\n"
 
 int slu_shards_manifest(struct slu_shards *s, struct slu_err *err);
-int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,
+int slu_shards_report(struct slu_shards *s, const struct slu_shards_card *card,
                       const char *program, const struct slu_account *account,
                       struct slu_err *err);
 

@@ -57,18 +57,6 @@ static int extra_lines(const struct slu_shards *s, struct slu_buf *t,
     return rc;
 }
 
-static int open_top(const struct slu_shards *s, const char *name, struct slu_out **out,
-                    struct slu_err *err)
-{
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
-
-    if (!rc)
-        rc = slu_out_open(out, (const char *)path.data, err);
-    slu_buf_release(&path);
-    return rc;
-}
-
 static int flush(struct slu_buf *t, struct slu_out *out, struct slu_err *err)
 {
     int rc = slu_out_write(out, t->data, t->len, err);
@@ -81,7 +69,7 @@ int slu_shards_manifest(struct slu_shards *s, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
     struct slu_out *out;
-    int rc = open_top(s, "manifest.jsonl", &out, err);
+    int rc = slu_set_create(&s->out, "manifest.jsonl", &out, err);
 
     if (rc)
         return rc;
@@ -224,7 +212,7 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
     return rc ? rc : report_provenance(&card->card, t, err);
 }
 
-int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,
+int slu_shards_report(struct slu_shards *s, const struct slu_shards_card *card,
                       const char *program, const struct slu_account *account,
                       struct slu_err *err)
 {
@@ -233,9 +221,11 @@ int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *
     int rc = report(s, card, program, account, &t, err);
 
     if (!rc)
-        rc = open_top(s, "report.json", &out, err);
+        rc = slu_set_create(&s->out, "report.json", &out, err);
     if (!rc) {
-        rc = slu_out_write(out, t.data, t.len, err);
+        rc = slu_out_digest(out, &s->report, err);
+        if (!rc)
+            rc = slu_out_write(out, t.data, t.len, err);
         if (!rc)
             rc = slu_out_close(out, err);
         else

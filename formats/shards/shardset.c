@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "formats/ids/tokens_private.h"
-#include "formats/shards/filelist.h"
+#include "formats/shards/set_out.h"
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
 #include "lib/decompose/decompose.h"
@@ -117,6 +117,9 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     if (!S_ISDIR(st.st_mode))
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: a file, and a set of shards is a folder", s->dir);
+    rc = slu_set_being_replaced(s->dir, err);
+    if (rc)
+        return rc;
     if (stat(path, &st))
         return slu_shard_dir_begun(s->dir)
                    ? slu_shardset_incomplete(s, "there is no report.json", err)

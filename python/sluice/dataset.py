@@ -34,7 +34,7 @@ from .stream import MAGIC, Segments, StreamFile, groups, joined, places, starts
 
 _T = TypeVar("_T")
 
-_BEGUN = (".journal.jsonl", ".parts.jsonl", "manifest.jsonl", "report.json", "segments")  # one is in every set
+_BEGUN = (".partial", "manifest.jsonl", "report.json", "segments")  # one is in every set
 _SEAL = 31  # bytes of ,"xxh3_64": … at the end of a report
 _KEPT_SHARDS = 256  # mapped at once by a set; each takes a file descriptor
 
@@ -294,6 +294,9 @@ class ShardSet(Set):
         if not any(os.path.exists(os.path.join(path, name)) for name in _BEGUN):
             raise _not_one(path)
         where = self._report = os.path.join(path, "report.json")
+        if not os.path.exists(where) and os.path.exists(os.path.join(path, ".partial", "ready")):
+            what = "the set is being replaced; open it again; if the shuffle that replaces it was stopped, run that again"
+            raise SluiceError(f"{path}: {what}")
         try:
             self._stamp = _stamp(where)
             manifest, rows = self._read_report(map_file(where).tobytes())

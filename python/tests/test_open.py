@@ -248,6 +248,13 @@ def test_incomplete() -> None:
         os.remove(os.path.join(where, gone))
         with refused(where, *words):
             sluice.open(where)
+    where = copy_of("olmo")
+    os.makedirs(os.path.join(where, ".partial"))
+    Path(where, ".partial", "ready").touch()
+    assert len(sluice.open(where)) > 0  # the old set is whole
+    os.remove(os.path.join(where, "report.json"))
+    with refused(where, "being replaced", "again"):
+        sluice.open(where)
     with refused("no-such-set"):
         sluice.open(path("no-such-set"))
     with refused("is not a token stream", "name the folder of a set"):

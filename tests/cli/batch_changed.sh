@@ -86,12 +86,14 @@ status "back to the first buckets" 0 sluice-batch --local 2 buckets set
 same "  its bytes" "$(result fresh-buckets)" "$(result set)"
 same "  files of the user stay" "mine mine mine mine" "$(cat set/stream/notes set/stream/0.tks.old set/work/pack.stages/plan.txt set/logs/mine.log | paste -sd ' ')"
 echo mine >set/shards/notes
-status "a file of the user among the shards" 1 sluice-batch --local 2 small set
+status "a file of the user among the shards" 0 sluice-batch --local 2 small set
+same "  stays beside the new set" mine "$(cat set/shards/notes)"
+status "  and where there is to be none" 1 sluice-batch --local 2 stream set
 check "  is named" grep -q 'set/shards: files are in it that sluice-batch did not make; move them away' err
 same "  and stays" mine "$(cat set/shards/notes)"
 mv set/shards/notes .
-status "  when it is gone, the recipe is taken" 0 sluice-batch --local 2 small set
-same "  with its bytes" "$(result fresh-small)" "$(result set)"
+status "  when it is gone, the recipe is taken" 0 sluice-batch --local 2 stream set
+same "  with its bytes" "$(result fresh-stream)" "$(result set)"
 
 # A part that began by the recipe of before.
 mkfifo fifo

@@ -312,7 +312,7 @@ def digest(path, but=("report.json",)):
     h = hashlib.sha256()
     if os.path.isdir(path):
         for d, dirs, files in sorted(os.walk(path)):
-            dirs.sort()
+            dirs[:] = sorted(f for f in dirs if f not in but)
             for f in sorted(files):
                 if f not in but:
                     h.update(os.path.join(os.path.relpath(d, path), f).encode())
@@ -376,12 +376,16 @@ def injected(name, at, do, number, before):
         if name == "shuffle-wds":
             last = [p for p in leftovers(out) if p.endswith(("manifest.jsonl", "report.json"))]
             if do == "kill":
-                if os.path.exists(out + "/report.json"):  # written last: only the journal is left to be removed
-                    whole = name + "\0" + str(digest(out, ("report.json", ".journal.jsonl"))) in GOOD
+                if os.path.exists(out + "/report.json"):  # published last: only .partial is left to be removed
+                    whole = name + "\0" + str(digest(out, ("report.json", ".partial"))) in GOOD
                     if not whole or Run(["inspect", "--verify", out]).status != 0:
                         bad = "report.json is there, and the set is not complete"
                 elif os.path.isdir(out) and Run(["inspect", "--verify", out]).status != 1:
                     bad = "inspect --verify accepts an incomplete set"
+            elif os.path.exists(out + "/.partial/ready"):  # all is written: the same again only publishes it
+                finals, again = os.listdir(out), Run(FILES[name] + ["-o", out])
+                if finals != [".partial"] or again.status != 0 or name + "\0" + str(digest(out)) not in GOOD:
+                    bad = "not published by the same again: %s %s" % (finals, again)
             elif last or leftovers(out):
                 bad = "left behind after %s: %s" % (r, leftovers(out))
         elif now != kept:

@@ -220,7 +220,8 @@ if have pack shuffle; then
     status "  refused: another set in its place" 1 shards --manifest packed.tks
     check "  names it" grep -q 'set/: this set differs from the one in its manifest' "$TMP/err"
     rm set/report.json
-    status "  one without a report, which is not finished, goes on" 0 shards --manifest packed.tks
+    status "  one without a report is refused" 1 shards --manifest packed.tks
+    status "  and replaced" 0 shards --manifest --replace-set packed.tks
     same "  to the same bytes" "$bytes" "$(sha_tree set)"
     shards --replace-set --manifest --seed 1 packed.tks
     shards -v --manifest --seed 1 packed.tks 2>err

@@ -42,14 +42,14 @@ for p in tokenize dedup decompose pack schedule inspect; do
 done
 
 # What has a name of ours in a folder that is no set.
-for f in README.md manifest.jsonl report.json lengths.svg .journal.jsonl .parts.jsonl D_6/shard-0000000.tar D_9/shard-0000000.tar \
+for f in README.md manifest.jsonl report.json lengths.svg .partial/shard .journal.jsonl .parts.jsonl D_6/shard-0000000.tar D_9/shard-0000000.tar \
     D_6/manifest.jsonl segments/D_6.tks; do
     rm -rf mine
     mkdir -p "mine/$(dirname "$f")"
     echo '{"file": "mine"}' >mine/$f
     echo other >mine/other
-    kept "$f of somebody" $f "mine/$f mine/other" set_of --replace-set -o mine
-    [ $f = .parts.jsonl ] || kept "$f of somebody, no option" mine "mine/$f mine/other" set_of -o mine
+    kept "$f of somebody" "${f%/shard}" "mine/$f mine/other" set_of --replace-set -o mine
+    kept "$f of somebody, no option" mine "mine/$f mine/other" set_of -o mine
 done
 rm -rf mine
 mkdir -p mine/D_6
@@ -73,7 +73,7 @@ rm -rf set && cp -r good set
 echo mine >set/mine && echo mine >set/D_6/mine && echo mine >set/segments/mine.tks
 status "files with other names" 0 set_of --replace-set -o set
 shuffle --replace-set --format wds --shard-sequences 64 -o set label.tks 2>err
-check "before the old set is removed, a warning says what a failure costs" grep -q 'if this run fails, neither is left' err
+check "a warning says that the disk needs space for both, and the way with less" grep -q 'must have space for both; .*rm -r set' err
 same "stays" 3 "$(cat set/mine set/D_6/mine set/segments/mine.tks | grep -c mine)"
 rm set/mine set/D_6/mine set/segments/mine.tks
 same "and the set is the set" "$(sha_tree good)" "$(sha_tree set)"
@@ -96,9 +96,9 @@ check "and the link is gone" test ! -L set/D_6/shard-0000000.tar
 if [ -n "$SHIM" ]; then
     rm -rf set
     SHIM_AT=name:12 LD_PRELOAD=$SHIM/fault.so code set_of -T 1 -o set >/dev/null 2>&1
-    check "a set is begun" test -e set/.journal.jsonl
+    check "a set is begun" test -e set/.partial/journal
     echo mine >set/README.md
-    kept "a card of somebody's beside it" README.md set/README.md set_of -o set
+    kept "a card of somebody's beside it" 'move them away' set/README.md set_of -o set
     kept "and with --replace-set" README.md set/README.md set_of --replace-set --seed 1 -o set
     rm set/README.md
     echo mine >set/mine
@@ -116,13 +116,16 @@ for f in README.md lengths.svg report.json manifest.jsonl; do
     rm parts/$f
 done
 status "parts: without them" 0 shm --stage finish -o parts
+cp -r good others
 kept "another set in parts, with -f" 'use --replace-set' "$(find good -type f)" shm --stage gather --part 0/1 -f -o good
 cp w/shards.0-of-1.jsonl journal
 echo mine >w/shards.0-of-1.jsonl
 kept "a file in the place of a part's journal" shards.0-of-1.jsonl w/shards.0-of-1.jsonl shm --stage gather --part 0/1 -f -o parts
 cp journal w/shards.0-of-1.jsonl
 status "another set in parts, with --replace-set" 0 shm --stage gather --part 0/1 -f --replace-set -o good
-same "takes its place" 1 "$(find good -maxdepth 1 -type f | wc -l)"
+same "waits in .partial" "$(sha_tree others)" "$(mv good/.partial waits && sha_tree good && mv waits good/.partial)"
+status "and takes its place at finish" 0 shm --stage finish -o good
+same "  whole" "$(sha_tree parts)" "$(sha_tree good)"
 
 # The files of stages.
 mkdir near

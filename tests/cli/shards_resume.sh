@@ -48,8 +48,9 @@ run -o want --replace-set
 good=$(sha_tree want)
 if [ -n "$SHIM" ]; then
     SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
-    lines=$(wc -l <set/.journal.jsonl)
+    lines=$(wc -l <set/.partial/journal)
     check "shards are in the journal" test "$lines" -gt 10
+    rm set/.partial/lock # of the one that was killed
     cp -r set half
     for at in mkdir:1 mkdir:2 unlink:1; do # while what there is is looked at, before anything is made
         SHIM_AT=$at LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
@@ -59,21 +60,24 @@ if [ -n "$SHIM" ]; then
         rm -rf set
         cp -r half set
     done
-    first=$(stat -c %i set/D_6/shard-0000000.tar)
-    printf x >>set/D_6/shard-0000001.tar
-    printf 'xx' | dd of=set/D_6/shard-0000002.tar bs=1 seek=700 conv=notrunc 2>/dev/null
-    rm set/D_6/shard-0000003.tar
-    touch set/D_6/shard-0000999.tar
-    printf '{"bucket":"D_6","sh' >>set/.journal.jsonl
+    first=$(stat -c %i set/.partial/D_6/shard-0000000.tar)
+    printf x >>set/.partial/D_6/shard-0000001.tar
+    printf 'xx' | dd of=set/.partial/D_6/shard-0000002.tar bs=1 seek=700 conv=notrunc 2>/dev/null
+    rm set/.partial/D_6/shard-0000003.tar
+    touch set/.partial/D_6/shard-0000999.tar
+    printf '{"bucket":"D_6","sh' >>set/.partial/journal
     status "shards that were damaged, removed or unknown" 0 run -o set
     same "give the same set" "$good" "$(sha_tree set)"
     same "and a whole one is the file it was" "$first" "$(stat -c %i set/D_6/shard-0000000.tar)"
     status "which is complete, and not replaced" 1 run -o set
-    cp half/.journal.jsonl set
-    status "stopped behind report.json, before the journal is gone: not by other arguments" 1 run --last drop -o set
-    check "and it stays" test -e set/report.json
-    status "the same again goes on" 0 run -o set
-    same "to the same set" "$good" "$(sha_tree set)"
+    cp half/.partial/journal set/.journal.jsonl
+    for o in "" --replace-set; do
+        status "what an earlier version has begun in the folder itself, ${o:-no option}" 1 run $o -o set
+        check "  is refused in one line" one_line err
+        check "  that names it" grep -q 'set/.journal.jsonl: an earlier version has begun a set here' err
+    done
+    rm set/.journal.jsonl
+    same "and the set stays" "$good" "$(sha_tree set)"
 
     rm -rf set && cp -r half set
     status "other arguments are refused" 1 run --last drop -o set
@@ -102,7 +106,7 @@ if [ -n "$SHIM" ]; then
     cp -r set half2
     status "the same sequences in another order" 1 keep b.tks
     check "are another input" grep -q 'its order' err
-    check "existing shards stay" test -e set/D_6/shard-0000000.tar
+    check "existing shards stay" test -e set/.partial/D_6/shard-0000000.tar
     status "for the right one" 0 keep a.tks
 
     # Shards that are whole, and of which a shorter output has no need, do not stay among its own.
@@ -112,7 +116,7 @@ if [ -n "$SHIM" ]; then
     tokenize -t bytes --id-field id c.jsonl | decompose --min 64 --max 64 --tail drop -o fixed.tks
     rm -rf set
     SHIM_AT=name:13 LD_PRELOAD=$SHIM/fault.so code first -T 1 >/dev/null 2>&1
-    check "several shards are whole" test -e set/D_6/shard-0000001.csv.gz
+    check "several shards are whole" test -e set/.partial/D_6/shard-0000001.csv.gz
     status "a shorter output that begins with the same shards is another" 1 first --max-tokens 4096
     check "and says so" grep -q 'shard 1 of D_6' err
 fi
@@ -139,9 +143,9 @@ for after in 0.011 0.037 0.071 ${MORE:+0.023 0.052 0.094 0.12 0.15 0.19 0.24}; d
         got=$ended
         [ $got = 0 ] || n=$((n + 1))
         [ $sig$got = TERM75 ] || [ $sig$got = KILL137 ] || [ $got = 0 ] ||
-            { [ $got = 1 ] && [ -e set/report.json ] && [ ! -e set/.journal.jsonl ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
+            { [ $got = 1 ] && [ -e set/report.json ] && [ ! -e set/.partial ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
     done
-    { [ -e set/report.json ] && [ ! -e set/.journal.jsonl ]; } || run -o set
+    { [ -e set/report.json ] && [ ! -e set/.partial ]; } || run -o set
     same "killed and stopped after $after s: the same set" "$good" "$(sha_tree set)"
 done
 check "some of them were alive" test $n -gt "$([ -n "$MORE" ] && echo 5 || echo 0)"

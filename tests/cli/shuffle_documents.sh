@@ -124,8 +124,8 @@ for f in megatron olmo mds litdata; do
         same "$f: the same set" "$good" "$(sha_tree set)"
     done
     rm -rf set
-    SHIM_AT=name:9 LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
-    first=$(stat -c %i set/documents/*[-.0]1.*)
+    SHIM_AT=name:10 LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
+    first=$(stat -c %i set/.partial/documents/*[-.0]1.*)
     status "$f: other arguments are refused" 1 shuffle -q "${order[@]}" --documents --shard-size 65K --format $f -o set c.tks
     status "$f: the same again" 0 run -o set
     same "$f: and a whole shard is the file it was" "$first" "$(stat -c %i set/documents/*[-.0]1.*)"

@@ -91,8 +91,8 @@ for at in name:2 name:7 write:30 ${MORE:+mkdir:2 sync:5 name:20 write:9 open:40}
 done
 if shim fault >/dev/null; then
     rm -rf set
-    SHIM_AT=name:9 LD_PRELOAD=$SHIM/fault.so code keep -T 1 -o set a b >/dev/null 2>&1
-    first=$(stat -c %i set/documents/*001.npy)
+    SHIM_AT=name:10 LD_PRELOAD=$SHIM/fault.so code keep -T 1 -o set a b >/dev/null 2>&1
+    first=$(stat -c %i set/.partial/documents/*001.npy)
     status "of other sets: refused" 1 keep -o set a b a
     check "by its input" grep -q 'of other input' err
     status "the same again" 0 keep -o set a b

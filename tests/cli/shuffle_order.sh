@@ -112,19 +112,24 @@ status "--replace-set replaces the set" 0 shuffle -q --format wds --replace-set 
 check "and nothing else" test -e x/mine -a -e x/D_6/mine
 check "inspect --verify after it" inspect --verify x
 rm x/mine x/D_6/mine x/report.json
-status "a set without its report counts as stopped, and is replaced" 0 shuffle -q --format wds -o x few.tks
+status "a set without its report is refused" 1 shuffle -q --format wds -o x few.tks
+status "and replaced by --replace-set" 0 shuffle -q --format wds --replace-set -o x few.tks
 check "inspect --verify after that" inspect --verify x
-cp -r x left && rm left/report.json && touch left/mine
-status "but not beside files of others" 1 shuffle -q --format wds -o left few.tks
-rm -r left/mine left/segments
-status "nor shards that have no segments" 1 shuffle -q --format wds -o left few.tks
-check "which all stay" test -e left/D_6/manifest.jsonl
-if command -v flock >/dev/null; then
-    mkdir left/segments
-    status "nor while another process writes there" 1 flock left "$BIN/shuffle" -q --format wds -o left few.tks
-    status "not by --replace-set either" 1 flock left "$BIN/shuffle" -q --format wds --replace-set -o left few.tks
-    check "and all its files stay" test -e left/D_6/manifest.jsonl
-fi
+cp -r x left && touch left/mine
+mkdir left/.partial
+sleep 100 &
+printf '%s %s\n' "$(uname -n)" $! >left/.partial/lock
+status "not while another process writes there" 1 shuffle -q --format wds --replace-set -o left few.tks
+check "which is named" grep -q "left/.partial: another shuffle is writing here (process $! on $(uname -n)); wait for it" "$TMP/err"
+check "and all its files stay" inspect --verify left
+kill $!
+code wait $! 2>/dev/null
+printf '%s %s\n' another.machine $! >left/.partial/lock
+status "one of another machine may be living" 1 shuffle -q --format wds --replace-set -o left few.tks
+check "the way is named" grep -q 'if it is gone, remove left/.partial/lock' "$TMP/err"
+printf '%s %s\n' "$(uname -n)" $! >left/.partial/lock
+status "the lock of a dead process is none" 0 shuffle -q --format wds --replace-set -o left few.tks
+same "and is gone" "$(sha_tree x)" "$(rm left/mine && sha_tree left)"
 status "--replace-set, full shards only" 0 shuffle -q --format wds --replace-set -o x --shard-sequences 7 --last drop few.tks
 "$PYTHON" - <<'PY'
 import json, os
@@ -149,5 +154,6 @@ check "is a whole set" inspect --verify kept
 same "--replace-set into the working folder" 0 "$(cd kept && shuffle -q --replace-set --format wds -o . ../all.tks >&2; echo $?)"
 check "is a whole set too" inspect --verify kept
 same "the folder's mode stays" 750 "$(stat -c %a kept)"
+before=$(sha_tree kept)
 status "a fault while shards are written" 1 shell 'ulimit -f 64; shuffle -q --replace-set --format wds -o kept-link all.tks'
-empty "leaves the folder, and nothing in it" "$(ls -A kept)"
+same "leaves the set that is there, and nothing else" "$before" "$(sha_tree kept)"

@@ -364,7 +364,7 @@ def refused():
     open("good/scatter.1-of-3", "wb").write(b"something else entirely" * 20)
     no("a file that is none", stage("gather", "0/4", gather), "scatter.1-of-3")
     os.rename("gone", "good/scatter.1-of-3")
-    no("finish before gather", stage("finish", None, gather), "x: cannot be opened")
+    no("finish before gather", stage("finish", None, gather), "x: holds no parts of this shuffle")
     # Usage.
     for what, argv in (
             ("no --work", SEED + WDS + ["--stage", "scatter", "--part", "0/3"] + first),

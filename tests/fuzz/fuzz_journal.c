@@ -107,8 +107,8 @@ static void whole(const uint8_t *p, size_t n, unsigned options)
         must(slu_shards_head(s, NULL, "", &t, &err) == SLU_OK);
     must(slu_buf_append(&t, p, n, &err) == SLU_OK);
     mkdir(dir, 0700);
-    mkdir(in_folder("set/segments"), 0700);
-    put_file("set/.journal.jsonl", t.data, t.len);
+    mkdir(in_folder("set/.partial"), 0700);
+    put_file("set/.partial/journal", t.data, t.len);
     slu_buf_release(&t);
     int rc = slu_shards_write(s, give, &src, NULL, 1, 2, &err);
     if (!rc) {

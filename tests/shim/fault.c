@@ -11,6 +11,8 @@
  *   SHIM_DO=NUMBER    the call fails with that errno and does nothing
  *   SHIM_ALWAYS=1     all calls from the N-th on fail, as on a full disk
  *   SHIM_NAMES=1      there are no files without names (O_TMPFILE), as on NFS
+ *   SHIM_XDEV=1       folders cannot be renamed (EXDEV), as on Lustre or overlays; no call
+ *                     is counted for that
  *   SHIM_LOG=FILE     gets one line when it happens: "pid program call n". Its presence
  *                     proves that the program was alive and came as far
  *
@@ -29,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -62,7 +65,7 @@ static enum call at_call;
 static unsigned long at_n;
 static int with_errno; /* 0: kill */
 static int with_signal = SIGKILL;
-static bool names;
+static bool names, xdev;
 static bool always;
 static const char *log_path;
 static atomic_ulong seen;
@@ -190,6 +193,11 @@ int close(int fd)
 int rename(const char *a, const char *b)
 {
     REAL(rename);
+    struct stat st;
+    if (xdev && !lstat(a, &st) && S_ISDIR(st.st_mode)) {
+        errno = EXDEV;
+        return -1;
+    }
     return hit(C_NAME) ? -1 : real(a, b);
 }
 int renameat(int d, const char *a, int e, const char *b)
@@ -296,6 +304,7 @@ static int wrapped_main(int argc, char **argv, char **envp)
     log_path = getenv("SHIM_LOG");
     always = getenv("SHIM_ALWAYS") != NULL;
     names = getenv("SHIM_NAMES") != NULL;
+    xdev = getenv("SHIM_XDEV") != NULL;
     if (what && !strcmp(what, "term"))
         with_signal = SIGTERM;
     else if (what && !strcmp(what, "usr1"))

@@ -54,6 +54,8 @@ static char *slurp(const char *name, size_t *n)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (access(path, F_OK)) /* not published yet */
+        snprintf(path, sizeof path, "%s/.partial/%s", dir, name);
     FILE *f = fopen(path, "rb");
     char *p = calloc(1, 1 << 20);
 

@@ -120,7 +120,8 @@ static void test_together(void **state)
             assert_int_equal(status, 0);
         }
         t.force = false;
-        static const char *const names[] = {".sluice-a.tmp", "D_4/.sluice-b.tmp"};
+        static const char *const names[] = {".partial/.sluice-a.tmp",
+                                            ".partial/D_4/.sluice-b.tmp"};
         for (unsigned i = 0; i < 2; i++) {
             path_in(&t, "dir", names[i], path);
             close(open(path, O_CREAT | O_WRONLY, 0666));

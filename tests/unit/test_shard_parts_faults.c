@@ -43,8 +43,8 @@ static void test_faults(void **state)
         {"work", "shards.2-of-3.jsonl", "damaged", SPOIL_LINE, 2},
         {"work", "rows.1-of-3.D_2.tks", "is missing", REMOVE, 1},
         {"work", "rows.2-of-3.D_4.tks", "bytes", CUT, 2},
-        {"dir", "D_4/shard-0000002.tar", "is missing", REMOVE, 1},
-        {"dir", "D_4/shard-0000005.tar", "bytes", CUT, 2},
+        {"dir", ".partial/D_4/shard-0000002.tar", "is missing", REMOVE, 1},
+        {"dir", ".partial/D_4/shard-0000005.tar", "bytes", CUT, 2},
     };
     char want[128], path[256];
     struct set t;
@@ -163,11 +163,33 @@ static void test_disagree(void **state)
     }
 }
 
+static void put_lock(const char *path, const char *host, long pid)
+{
+    char own[65] = "";
+    FILE *f = fopen(path, "w");
+
+    gethostname(own, sizeof own - 1);
+    assert_non_null(f);
+    fprintf(f, "%s %ld\n", host ? host : own, pid);
+    fclose(f);
+}
+
+/* The number of a process that has ended. */
+static pid_t dead(void)
+{
+    pid_t pid = fork();
+
+    if (!pid)
+        _exit(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return pid;
+}
+
 /* Two processes cannot write one part at once; a plain shuffle cannot write to a folder
  * of parts, nor parts to the folder of a plain shuffle. */
 static void test_folder(void **state)
 {
-    char want[128], path[256];
+    char want[128], lock[256];
     struct set t;
     bool skipped;
 
@@ -177,14 +199,18 @@ static void test_folder(void **state)
     fresh(&t, &slu_shard_wds);
     write_at_once(&t, want);
     fresh(&t, &slu_shard_wds);
-    /* The same part twice at once. */
-    path_in(&t, "work", "shards.1-of-3.lock", path);
-    int fd = open(path, O_RDWR | O_CREAT, 0666);
-    assert_int_equal(flock(fd, LOCK_EX), 0);
+    /* The same part twice at once; the lock of a dead process, of this or another
+     * machine, is none. */
+    assert_int_equal(part_of(&t, 0, 3, 0, false, NULL), SLU_OK);
+    path_in(&t, "dir", ".partial/lock.1-of-3", lock);
+    put_lock(lock, NULL, getppid());
     assert_int_equal(part_of(&t, 1, 3, 0, false, NULL), SLU_E_MISMATCH);
     says(&t, "part 1/3 is being written by another process");
-    assert_int_equal(part_of(&t, 0, 3, 0, false, NULL), SLU_OK);
-    close(fd);
+    put_lock(lock, NULL, dead());
+    assert_int_equal(part_of(&t, 1, 3, 1, false, NULL), SLU_E_IO);
+    put_lock(lock, "another.machine", getppid());
+    assert_int_equal(part_of(&t, 1, 3, 1, false, NULL), SLU_E_IO);
+    assert_int_not_equal(access(lock, F_OK), 0);
     /* A plain shuffle, while parts are written or between them, and join. */
     struct slu_shards_cfg cfg = {.format = t.format, .dir = t.dir};
     struct slu_header h;
@@ -198,27 +224,23 @@ static void test_folder(void **state)
     cfg.header = &h;
     assert_int_equal(slu_shards_new(&s, &cfg, &t.err), SLU_E_MISMATCH);
     says(&t, "in parts");
-    fd = open(t.dir, O_RDONLY);
-    assert_int_equal(flock(fd, LOCK_SH), 0);
+    put_lock(lock, NULL, getppid());
     cfg.replace = true;
     assert_int_equal(slu_shards_new(&s, &cfg, &t.err), SLU_OK);
     struct source none = {.bucket = N_BUCKET};
     t.err = (struct slu_err)SLU_ERR_INIT;
     assert_int_equal(slu_shards_write(s, give, &none, NULL, 1, 2, &t.err),
                      SLU_E_MISMATCH);
-    says(&t, "another shuffle is writing here");
+    says(&t, "other processes are writing here");
     slu_shards_free(s);
     slu_header_release(&h);
-    if (part_of(&t, 1, 3, 0, false, NULL)) /* beside others */
-        fail_msg("%s", t.err.msg);
-    assert_int_equal(part_of(&t, 2, 3, 0, false, NULL), SLU_OK);
+    assert_int_equal(part_of(&t, 2, 3, 0, false, NULL), SLU_OK); /* beside others */
     assert_int_equal(join(&t, 3), SLU_E_MISMATCH);
     says(&t, "other processes are writing here");
-    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(unlink(lock), 0);
+    if (part_of(&t, 1, 3, 0, false, NULL))
+        fail_msg("%s", t.err.msg);
     t.force = true;
-    assert_int_equal(part_of(&t, 1, 3, 0, false, NULL), SLU_E_MISMATCH);
-    says(&t, "another shuffle is writing here");
-    close(fd);
     /* --force writes a part anew, and the others stay. */
     assert_int_equal(part_of(&t, 1, 3, 0, false, &skipped), SLU_OK);
     assert_false(skipped);
@@ -235,10 +257,7 @@ static void test_folder(void **state)
     says(&t, "is not empty");
     t.force = true;
     assert_int_equal(part_of(&t, 0, 3, 0, false, NULL), SLU_OK);
-    path_in(&t, "dir", "report.json", path);
-    assert_int_not_equal(access(path, F_OK), 0);
-    path_in(&t, "dir", "D_4/shard-0000005.tar", path);
-    assert_int_not_equal(access(path, F_OK), 0);
+    shell("diff -r -x .partial %s %s >&2", want, t.dir); /* which stays until then */
     t.force = false;
     write_all(&t, 3);
     assert_int_equal(join(&t, 3), SLU_OK);

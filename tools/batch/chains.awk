@@ -128,7 +128,7 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
         c = c ("tokenizer" in value ? " -t " quoted(value["tokenizer"]) : "") " --files-from \"$OUT/state/inputs\"" \
             (has_domains ? " --list-domains" : "")
     if (to == "set")
-        c = c " -o \"$OUT/shards\""
+        c = c " --replace-set -o \"$OUT/shards\""
     if (to == "writes") # names of the last step's sort as numbers do
         c = c " -o \"$OUT/" folder(r) "/" (at[r] == steps ? "$(printf %0" length(n "0") "d $((" first[r] " + part)))" : \
             "$((" first[r] " + part))") ".tks\""

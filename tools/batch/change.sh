@@ -116,25 +116,25 @@ forget_stage() {
     case $to in
     set)
         remove_made "$step.stages" "$set_names"
-        remove_set
+        forget_set
         ;;
     stream | work/*) rmdir "$OUT/$to" 2>/dev/null || : ;;
     esac
 }
-# remove_set: removes the set of shards, finished or not. Only shuffle knows which files are the set's: it puts a set
-# without sequences in the set's place, whose files are these few.
-remove_set() {
+# forget_set: removes what was begun of the set. The set itself stays until the new one takes its place; where the new
+# recipe makes none, the files go that its lists name.
+forget_set() {
     d=$OUT/shards
     [ -d "$d" ] && [ ! -h "$d" ] || return 0
     alive
-    : >"$scratch/nothing"
-    "$bin/${prefix}tokenize" -q -t bytes --on-error skip -o "$scratch/none.tks" "$scratch/nothing" 2>"$scratch/err" &&
-        "$bin/${prefix}decompose" -q -o "$scratch/no.tks" "$scratch/none.tks" 2>"$scratch/err" && alive &&
-        "$bin/${prefix}shuffle" -q --format wds --accept-mismatch --replace-set -o "$d" "$scratch/no.tks" 2>"$scratch/err" ||
-        die "$(tail -n 1 "$scratch/err")"
-    alive
-    rm -f "$d/manifest.jsonl" "$d/report.json" "$d/README.md" "$d/lengths.svg" "$d/segments/documents.tks"
-    alive
-    rmdir "$d/segments" 2>/dev/null
-    rmdir "$d" 2>/dev/null || die "$d: files are in it that sluice-batch did not make; move them away"
+    rm -rf "$d/.partial"
+    ! grep -q ' set ' "$scratch/flows" || return 0
+    rm -f "$d/report.json"
+    for list in "$d/olmo-cache/manifest.jsonl" "$d/manifest.jsonl"; do
+        [ ! -f "$list" ] || (cd "${list%/*}" && { sed -n 's/^{"file":"\([^"]*\)".*/\1/p' "$list" && echo manifest.jsonl; } |
+            tr '\n' '\0' | xargs -0 rm -f) || exit 1
+        alive
+    done
+    find "$d" -depth -type d -empty -delete
+    [ ! -e "$d" ] || die "$d: files are in it that sluice-batch did not make; move them away"
 }

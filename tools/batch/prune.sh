@@ -48,7 +48,7 @@ work_folders() { steps | sed 'p; s/$/.stages/' && echo report.stages; }
 # Regular expressions of names in OUT/work/STEP.stages: what may stand behind a stage's name; what a set's stages write
 # besides.
 in_parts='\(\.[0-9]+-of-[0-9]+\)?'
-set_names='\(rows\|shards\)\(\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\)?\|shards\.lock'
+set_names='\(rows\|shards\)\(\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\)?\)?'
 # remove_made FOLDER [NAMES]: removes the files in OUT/work/FOLDER with names that programs use, or only those that
 # match the regular expression NAMES; and the folder, if it is then empty. Links and other files stay.
 remove_made() {

@@ -146,7 +146,7 @@ int shuffle_shards_passes(struct job *j, struct slu_err *err)
     const struct opts *o = j->ctx->opts;
     int rc = SLU_OK;
 
-    /* A set is replaced only when all of the input was read. */
+    /* With --replace-set it sorts, as of a pipe. */
     if (o->shards.format < 0 || o->shards.replace_set || o->order != SLU_ORDER_KEEP ||
         o->mix.mix || o->mix.schedule)
         return SLU_OK;
@@ -158,7 +158,7 @@ int shuffle_shards_passes(struct job *j, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-/* Says what a failure costs, before the set in DIR is removed. */
+/* Says how much space it takes to replace the set in DIR. */
 static void warn_replaced(struct cli_ctx *ctx, const char *dir)
 {
     char path[PATH_MAX];
@@ -166,10 +166,10 @@ static void warn_replaced(struct cli_ctx *ctx, const char *dir)
     snprintf(path, sizeof path, "%s/report.json", dir);
     if (!access(path, F_OK))
         cli_warn(ctx,
-                 "%s: --replace-set removes the set in it before the new one is "
-                 "written; if this run fails, neither is left (to keep the old set, "
-                 "write to another folder)",
-                 dir);
+                 "%s: the set in it stays until the new one is complete, and the disk "
+                 "must have space for both; to need less, remove the old set first: "
+                 "rm -r %s",
+                 dir, dir);
 }
 
 int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
@@ -217,10 +217,15 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                      ctx->common.seed, err);
         free(text);
     }
-    if (!rc && cfg.replace)
+    if (!rc && cfg.replace && !parts)
         warn_replaced(ctx, cfg.dir);
     if (!rc)
         rc = slu_shards_new(&j->shards, &cfg, err);
+    if (rc == SLU_EOF)
+        cli_warn(ctx,
+                 "%s: the set that this command had written when it was stopped is "
+                 "published now; no input was read",
+                 cfg.dir);
     slu_header_release(&h);
     return rc;
 }

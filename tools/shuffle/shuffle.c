@@ -386,7 +386,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_writer_abort(j.writer);
     slu_shards_free(j.shards);
     slu_reader_free(j.reader);
-    return rc;
+    return rc == SLU_EOF ? SLU_OK : rc; /* published what was ready */
 }
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)

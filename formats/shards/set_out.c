@@ -1,0 +1,648 @@
+/* set_out.c - begins, fills and ends DIR/.partial (set_out.h). */
+#include "formats/shards/set_out.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_dir.h"
+#include "formats/shards/shard_private.h"
+#include "lib/base/json_write.h"
+
+enum { MAX_RECORD = 1 << 20, LOOKS = 500 };
+
+static int path_of(char **out, const char *dir, const char *name, struct slu_err *err)
+{
+    if (asprintf(out, "%s/%s", dir, name) >= 0)
+        return SLU_OK;
+    *out = NULL;
+    return slu_fail_nomem(err, strlen(dir));
+}
+
+static bool exists_in(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = NULL;
+    bool is = !path_of(&path, dir, name, NULL) && !lstat(path, &st);
+
+    free(path);
+    return is;
+}
+
+static int sync_in(const char *dir, const char *name, struct slu_err *err)
+{
+    char *path = NULL;
+    int rc = path_of(&path, dir, name, err);
+
+    if (!rc)
+        rc = slu_sync_dir(path, err);
+    free(path);
+    return rc;
+}
+
+/* Appends the first line of DIR/.partial/NAME; SLU_EOF: there is no such file. */
+static int read_record(const char *dir, const char *name, struct slu_buf *record,
+                       struct slu_err *err)
+{
+    char *path = NULL;
+    int rc = path_of(&path, dir, name, err);
+
+    if (!rc)
+        rc = access(path, F_OK)
+                 ? SLU_EOF
+                 : slu_read_regular(record, path, SLU_SHARDS_MAX_JOURNAL, err);
+    const uint8_t *nl = rc ? NULL : memchr(record->data, '\n', record->len);
+    if (nl)
+        record->len = (size_t)(nl + 1 - record->data);
+    free(path);
+    return rc;
+}
+
+/* ---- the folder ---- */
+
+static int open_paths(struct slu_set_out *o, const char *dir,
+                      const struct slu_shard_format *f, struct slu_err *err)
+{
+    *o = (struct slu_set_out){.format = f, .dir = strdup(dir)};
+    return o->dir ? path_of(&o->at, dir, SLU_SET_PARTIAL, err)
+                  : slu_fail_nomem(err, strlen(dir));
+}
+
+static void close_paths(struct slu_set_out *o)
+{
+    free(o->lock);
+    free(o->at);
+    free(o->dir);
+    *o = (struct slu_set_out){0};
+}
+
+/* Makes DIR and .partial, and takes a lock in it. */
+static int enter(struct slu_set_out *o, const char *lock, unsigned patience,
+                 struct slu_err *err)
+{
+    int rc = path_of(&o->lock, o->at, lock, err);
+
+    for (int i = 0; i < LOOKS && !rc; i++) {
+        o->made_dir = o->made_dir || (access(o->dir, F_OK) && errno == ENOENT);
+        rc = slu_mkdirs(o->dir, err);
+        if (!rc && mkdir(o->at, 0777) && errno != EEXIST)
+            rc = slu_fail_errno(err, "%s: cannot be made", o->at);
+        if (!rc)
+            rc = slu_set_lock(o->lock, patience, false, err);
+        if (rc != SLU_EOF)
+            break;
+        rc = SLU_OK; /* another process has just removed .partial */
+    }
+    if (rc) {
+        free(o->lock);
+        o->lock = NULL;
+    }
+    return rc;
+}
+
+static void leave(struct slu_set_out *o)
+{
+    if (o->lock)
+        unlink(o->lock);
+    free(o->lock);
+    o->lock = NULL;
+}
+
+/* Whether .partial is not ours: something in it, and neither journal nor mark. */
+static bool is_foreign(const char *at)
+{
+    DIR *d = opendir(at);
+    const struct dirent *e;
+    bool other = !d && errno != ENOENT, proof = false;
+
+    while (d && (e = readdir(d))) {
+        proof = proof || !strcmp(e->d_name, "journal") || !strcmp(e->d_name, "mark");
+        other = other || (*e->d_name != '.' && strncmp(e->d_name, "lock", 4));
+    }
+    if (d)
+        closedir(d);
+    return other && !proof;
+}
+
+int slu_set_remove_tree(const char *path, const char *but, struct slu_err *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), rc = SLU_OK;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+    struct stat st;
+
+    while (d && !rc && (e = readdir(d))) {
+        char *name = NULL;
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+            (but && !strcmp(e->d_name, but)))
+            continue;
+        rc = path_of(&name, path, e->d_name, err);
+        if (!rc && !lstat(name, &st) && S_ISDIR(st.st_mode))
+            rc = slu_set_remove_tree(name, NULL, err);
+        else if (!rc && unlink(name) && errno != ENOENT)
+            rc = slu_fail_errno(err, "%s: cannot be removed", name);
+        free(name);
+    }
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
+    if (!rc && !but && rmdir(path) && errno != ENOENT)
+        rc = slu_fail_errno(err, "%s: cannot be removed", path);
+    return rc;
+}
+
+int slu_set_being_replaced(const char *dir, struct slu_err *err)
+{
+    return !exists_in(dir, "report.json") && exists_in(dir, SLU_SET_PARTIAL "/ready")
+               ? slu_fail(
+                     err, SLU_E_TRUNCATED,
+                     "%s: the set is being replaced; run the command again; if the "
+                     "shuffle that replaces it was stopped, run that again",
+                     dir)
+               : SLU_OK;
+}
+
+/* Between slu_set_recover and our lock, another process may have been killed. */
+static int not_ready(const struct slu_set_out *o, struct slu_err *err)
+{
+    return exists_in(o->at, "ready")
+               ? slu_fail(err, SLU_E_MISMATCH,
+                          "%s: another shuffle was stopped while it published its set; "
+                          "run the command again",
+                          o->dir)
+               : SLU_OK;
+}
+
+/* What a run that was killed behind its publishing has left: the old set. */
+static void remove_old(const char *at)
+{
+    char *old = NULL;
+
+    if (!exists_in(at, "ready") && !path_of(&old, at, "old", NULL))
+        (void)!slu_set_remove_tree(old, NULL, NULL);
+    free(old);
+}
+
+int slu_set_recover(const char *dir, struct slu_buf *record, struct slu_err *err)
+{
+    struct slu_set_out o;
+    int rc = open_paths(&o, dir, NULL, err);
+
+    if (!rc && exists_in(o.at, "ready"))
+        rc = enter(&o, "lock", LOOKS, err);
+    if (!rc && o.lock && exists_in(o.at, "ready")) {
+        rc = read_record(o.at, "journal", record, err);
+        if (rc == SLU_EOF)
+            rc = read_record(o.at, "mark", record, err);
+        if (rc == SLU_EOF)
+            rc = slu_shard_dir_in_the_way(dir, "", SLU_SET_PARTIAL, err);
+        if (!rc)
+            rc = slu_set_publish(&o, err);
+    }
+    leave(&o);
+    close_paths(&o);
+    return rc;
+}
+
+int slu_set_check(const char *dir, const struct slu_shard_format *f, bool replace,
+                  struct slu_err *err)
+{
+    char *at = NULL;
+    int rc = path_of(&at, dir, SLU_SET_PARTIAL, err);
+
+    if (!rc && is_foreign(at))
+        rc = slu_shard_dir_in_the_way(dir, "", SLU_SET_PARTIAL, err);
+    if (!rc)
+        rc = slu_shard_dir_check(dir, f, replace, err);
+    if (!rc && !replace && exists_in(at, "mark"))
+        rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: the shuffle in parts that writes here has not "
+                                 "finished; finish it, name another folder",
+                                 dir));
+    free(at);
+    return rc;
+}
+
+/* ---- beginning ---- */
+
+/* Writes the file that has the record, the first one of .partial. */
+static int put_record(const struct slu_set_out *o, const char *name,
+                      const struct slu_buf *record, struct slu_err *err)
+{
+    char *path = NULL;
+    int rc = path_of(&path, o->at, name, err);
+
+    if (!rc)
+        rc = slu_out_whole(path, record->data, record->len, err);
+    if (!rc)
+        rc = slu_sync_dir(o->dir, err);
+    free(path);
+    return rc;
+}
+
+static bool same(const struct slu_buf *a, const struct slu_buf *b)
+{
+    return a->len == b->len && !memcmp(a->data, b->data, a->len);
+}
+
+int slu_set_begin(struct slu_set_out *o, const char *dir,
+                  const struct slu_shard_format *f, const struct slu_buf *record,
+                  bool replace, struct slu_err *err)
+{
+    struct slu_buf was = SLU_BUF_INIT;
+    int rc = open_paths(o, dir, f, err);
+
+    o->keep = true; /* until it is ours */
+    if (!rc)
+        rc = enter(o, "lock", 0, err);
+    if (!rc)
+        rc = not_ready(o, err);
+    if (!rc)
+        rc = slu_set_check(dir, f, replace, err);
+    if (!rc) /* of parts, for which slu_set_check has an own line */
+        rc = slu_set_no_parts(o->at, true, err);
+    if (!rc)
+        rc = read_record(o->at, "journal", &was, err);
+    if ((!rc && replace && !same(&was, record)) ||
+        (rc == SLU_EOF && exists_in(o->at, "mark")))
+        rc = slu_set_remove_tree(o->at, "lock", err);
+    if (rc == SLU_EOF || (!rc && !exists_in(o->at, "journal"))) {
+        o->keep = false;
+        rc = put_record(o, "journal", record, err);
+    } else if (!rc) {
+        remove_old(o->at);
+    }
+    slu_buf_release(&was);
+    return rc;
+}
+
+int slu_set_check_mark(const char *dir, const struct slu_buf *record,
+                       struct slu_err *err)
+{
+    struct slu_buf mark = SLU_BUF_INIT;
+    int rc = read_record(dir, SLU_SET_PARTIAL "/mark", &mark, err);
+
+    if (!rc && !same(&mark, record))
+        rc = slu_advise(
+            err, SLU_ADVISE_REPLACE_SET,
+            slu_fail(
+                err, SLU_E_MISMATCH,
+                "%s: holds the parts of a shuffle of other %s; name another folder",
+                dir, slu_shards_head_differs(record, &mark)));
+    else if (rc == SLU_EOF && slu_shard_dir_not_of_before(dir, err))
+        rc = SLU_E_MISMATCH;
+    else if (rc == SLU_EOF && !exists_in(dir, "report.json"))
+        rc = slu_fail(
+            err, SLU_E_MISMATCH,
+            "%s: holds no parts of this shuffle; write them first, to the same folder",
+            dir);
+    slu_buf_release(&mark);
+    return rc;
+}
+
+int slu_set_begin_part(struct slu_set_out *o, const char *dir,
+                       const struct slu_shard_format *f, const struct slu_buf *record,
+                       bool replace, struct slu_err *err)
+{
+    struct slu_buf was = SLU_BUF_INIT;
+    int rc = open_paths(o, dir, f, err);
+
+    if (!rc)
+        rc = slu_set_recover(dir, &was, err);
+    slu_buf_clear(&was);
+    if (!rc)
+        rc = read_record(o->at, "mark", &was, err);
+    if (!rc && same(&was, record)) {
+        slu_buf_release(&was);
+        return rc;
+    }
+    if (!rc && !replace)
+        rc = slu_set_check_mark(dir, record, err);
+    if (rc == SLU_EOF && !exists_in(o->at, "journal"))
+        rc = slu_set_check(dir, f, replace, err); /* before anything is made */
+    if (rc >= 0)
+        rc = enter(o, "lock", LOOKS, err);
+    slu_buf_clear(&was);
+    if (!rc)
+        rc = read_record(o->at, "mark", &was, err); /* another part may have made it */
+    if ((!rc && !same(&was, record)) || rc == SLU_EOF) {
+        rc = not_ready(o, err);
+        if (!rc)
+            rc = slu_set_check(dir, f, replace, err);
+        if (!rc && exists_in(o->at, "journal") && !replace)
+            rc =
+                slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                           slu_fail(err, SLU_E_MISMATCH,
+                                    "%s: holds the beginning of another shuffle's set; "
+                                    "name another folder",
+                                    dir));
+        if (!rc)
+            rc = slu_set_no_parts(o->at, true, err);
+        if (!rc)
+            rc = slu_set_remove_tree(o->at, "lock", err);
+        if (!rc)
+            rc = put_record(o, "mark", record, err);
+    }
+    leave(o);
+    slu_buf_release(&was);
+    return rc;
+}
+
+int slu_set_lock_part(struct slu_set_out *o, uint64_t index, uint64_t of,
+                      struct slu_err *err)
+{
+    char name[64];
+    struct slu_err why = SLU_ERR_INIT;
+
+    snprintf(name, sizeof name, "lock.%llu-of-%llu", (unsigned long long)index,
+             (unsigned long long)of);
+    int rc = path_of(&o->lock, o->at, name, err);
+    if (!rc)
+        rc = slu_set_lock(o->lock, 0, true, &why);
+    if (!rc)
+        return SLU_OK;
+    free(o->lock);
+    o->lock = NULL;
+    return rc == SLU_EOF
+               ? slu_fail(err, SLU_E_MISMATCH,
+                          "%s: another shuffle has written here in the "
+                          "meantime",
+                          o->dir)
+               : slu_fail(err, rc,
+                          "part %llu/%llu is being written by another "
+                          "process: %s",
+                          (unsigned long long)index, (unsigned long long)of, why.msg);
+}
+
+int slu_set_begin_join(struct slu_set_out *o, const char *dir,
+                       const struct slu_shard_format *f, const struct slu_buf *record,
+                       struct slu_err *err)
+{
+    struct slu_buf was = SLU_BUF_INIT;
+    int rc = open_paths(o, dir, f, err);
+
+    if (!rc)
+        rc = slu_set_recover(dir, &was, err);
+    slu_buf_release(&was);
+    if (!rc)
+        rc = slu_set_check_mark(dir, record, err);
+    if (rc)
+        return rc;
+    rc = enter(o, "lock", UINT32_MAX - LOOKS * 4, err);
+    if (!rc) /* another join may have published in the meantime */
+        rc = slu_set_check_mark(dir, record, err);
+    if (rc == SLU_EOF) {
+        leave(o);
+        (void)rmdir(o->at);
+    }
+    return rc ? rc : slu_set_no_parts(o->at, false, err);
+}
+
+int slu_set_reopen(struct slu_set_out *o, const struct slu_buf *record,
+                   struct slu_err *err)
+{
+    int rc = enter(o, "lock", LOOKS, err);
+
+    o->again = true;
+    return rc ? rc : put_record(o, "mark", record, err);
+}
+
+/* ---- files ---- */
+
+/* Makes the folders of DIR/.partial/NAME, but not .partial itself: a part that is late,
+ * whose set is published, does not make it again. */
+static int make_folders(const struct slu_set_out *o, char *path, struct slu_err *err)
+{
+    for (char *slash = path + strlen(o->at) + 1; (slash = strchr(slash, '/'));
+         slash++) {
+        *slash = 0;
+        int failed = mkdir(path, 0777) && errno != EEXIST;
+        int rc = failed ? slu_fail_errno(err, "%s: cannot be made", path) : SLU_OK;
+        *slash = '/';
+        if (rc)
+            return rc;
+    }
+    return SLU_OK;
+}
+
+int slu_set_create(const struct slu_set_out *o, const char *name, struct slu_out **out,
+                   struct slu_err *err)
+{
+    char *path = NULL;
+    int rc = path_of(&path, o->at, name, err);
+
+    *out = NULL;
+    if (!rc)
+        rc = make_folders(o, path, err);
+    if (!rc)
+        rc = slu_out_open(out, path, err);
+    free(path);
+    return rc;
+}
+
+/* Copies a file whose bytes are known. */
+static int copy(const char *from, const char *to, uint64_t xxh3, struct slu_err *err)
+{
+    enum { PIECE = 1 << 18 };
+    struct slu_buf piece = SLU_BUF_INIT;
+    struct slu_digest d = {0};
+    struct slu_out *out = NULL;
+    size_t got = PIECE;
+    int fd = -1, rc = slu_open_regular(&fd, from, NULL, err);
+
+    if (!rc)
+        rc = slu_out_open(&out, to, err);
+    if (!rc)
+        rc = slu_out_digest(out, &d, err);
+    if (!rc)
+        rc = slu_buf_reserve(&piece, PIECE, err);
+    while (!rc && got == PIECE) {
+        rc = slu_read_full(fd, piece.data, PIECE, &got, err);
+        if (rc)
+            slu_err_at(err, "%s", from);
+        else
+            rc = slu_out_write(out, piece.data, got, err);
+    }
+    if (!rc) {
+        rc = slu_out_close(out, err);
+        out = NULL;
+    }
+    if (!rc && d.xxh3 != xxh3)
+        rc = slu_fail(err, SLU_E_CHECKSUM,
+                      "%s: is not the file that its set's manifest.jsonl lists", from);
+    slu_out_abort(out);
+    slu_buf_release(&piece);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int slu_set_link(const struct slu_set_out *o, const char *dir, const char *name,
+                 const struct slu_digest *d, struct slu_err *err)
+{
+    char *from = NULL, *to = NULL;
+    struct stat st;
+    int rc = path_of(&from, dir, name, err);
+
+    if (!rc)
+        rc = path_of(&to, o->at, name, err);
+    if (!rc && stat(from, &st))
+        rc = slu_fail_errno(err, "%s", from);
+    if (!rc && (uint64_t)st.st_size != d->n_byte)
+        rc = slu_fail(err, SLU_E_TRUNCATED,
+                      "%s: has %llu bytes; its set's manifest.jsonl says %llu", from,
+                      (unsigned long long)st.st_size, (unsigned long long)d->n_byte);
+    if (!rc)
+        rc = make_folders(o, to, err);
+    if (!rc && unlink(to) && errno != ENOENT)
+        rc = slu_fail_errno(err, "%s", to);
+    if (!rc && link(from, to)) /* another file system, or one without links */
+        rc = copy(from, to, d->xxh3, err);
+    free(from);
+    free(to);
+    return rc;
+}
+
+bool slu_set_have(const struct slu_set_out *o, const char *name,
+                  const struct slu_digest *d, struct slu_buf *scratch)
+{
+    struct slu_digest is;
+    struct stat st;
+    char *path = NULL;
+    bool ok = !path_of(&path, o->at, name, NULL) && !stat(path, &st) &&
+              S_ISREG(st.st_mode) && (uint64_t)st.st_size == d->n_byte &&
+              !slu_file_digest(path, scratch, &is, NULL) && is.n_byte == d->n_byte &&
+              is.xxh3 == d->xxh3;
+
+    free(path);
+    return ok;
+}
+
+/* ---- ready ---- */
+
+/* Removes what the list lacks, and syncs the folders that stay. */
+static int tidy(const struct slu_set_out *o, const struct slu_filelist *files,
+                const char *folder, struct slu_err *err)
+{
+    char *path = NULL;
+    struct stat st;
+    const struct dirent *e;
+    int rc = path_of(&path, o->at, folder, err);
+    DIR *d = rc ? NULL : opendir(path);
+
+    if (!rc && !d)
+        rc = slu_fail_errno(err, "%s: cannot be opened", path);
+    while (!rc && (e = readdir(d))) {
+        char *name = NULL, *at = NULL;
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+            (!*folder && (!strcmp(e->d_name, "journal") || !strcmp(e->d_name, "mark") ||
+                          !strncmp(e->d_name, "lock", 4))))
+            continue;
+        if (asprintf(&name, "%s%s%s", folder, *folder ? "/" : "", e->d_name) < 0)
+            name = NULL;
+        rc = name ? path_of(&at, o->at, name, err) : slu_fail_nomem(err, 1);
+        if (!rc && !lstat(at, &st) && S_ISDIR(st.st_mode)) {
+            rc = tidy(o, files, name, err);
+            if (!rc)
+                (void)rmdir(at); /* where nothing is left */
+        } else if (!rc && !slu_filelist_find(files, name) && unlink(at)) {
+            rc = slu_fail_errno(err, "%s: cannot be removed", at);
+        }
+        free(name);
+        free(at);
+    }
+    if (d)
+        closedir(d);
+    if (!rc)
+        rc = sync_in(o->at, folder, err);
+    free(path);
+    return rc;
+}
+
+static int put_name(struct slu_buf *t, const char *key, const char *name,
+                    struct slu_err *err)
+{
+    int rc = slu_buf_printf(t, err, "{\"%s\":", key);
+
+    return rc ? rc : slu_json_put_string(t, name, strlen(name), err);
+}
+
+int slu_set_ready(const struct slu_set_out *o, struct slu_filelist *files,
+                  struct slu_err *err)
+{
+    struct slu_filelist old = SLU_FILELIST_INIT;
+    struct slu_buf t = SLU_BUF_INIT;
+    char *path = NULL;
+
+    slu_filelist_settle(files);
+    int rc = tidy(o, files, "", err);
+    if (!rc)
+        rc = slu_shard_dir_old(o->dir, o->format, o->again ? o->at : NULL, files, &old,
+                               err);
+    if (!rc)
+        rc = path_of(&path, o->at, "ready", err);
+    for (size_t i = 0; i < old.n && !rc; i++) {
+        rc = put_name(&t, "old", old.file[i].name, err);
+        if (!rc)
+            rc = slu_buf_printf(&t, err, "}\n");
+    }
+    for (size_t i = 0; i < files->n && !rc; i++) {
+        rc = put_name(&t, "file", files->file[i].name, err);
+        if (!rc)
+            rc = slu_buf_printf(&t, err, ",\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}\n",
+                                (unsigned long long)files->file[i].digest.n_byte,
+                                (unsigned long long)files->file[i].digest.xxh3);
+    }
+    if (!rc)
+        rc = slu_seal_put(&t, SLU_FILELIST_SEAL, err);
+    if (!rc)
+        rc = slu_out_whole(path, t.data, t.len, err);
+    free(path);
+    slu_filelist_release(&old);
+    slu_buf_release(&t);
+    return rc;
+}
+
+/* ---- the end ---- */
+
+int slu_set_publish(struct slu_set_out *o, struct slu_err *err)
+{
+    char *path = NULL, *lock = o->lock;
+    int rc = slu_set_move_all(o->dir, o->at, err);
+
+    if (rc)
+        return rc;
+    /* First: what is in old then needs no more to come back. The set is there, whatever
+     * cannot be removed, such as .nfs files of readers. */
+    rc = path_of(&path, o->at, "ready", err);
+    if (!rc && unlink(path) && errno != ENOENT)
+        rc = slu_fail_errno(err, "%s: cannot be removed", path);
+    free(path);
+    remove_old(o->at);
+    if (!rc && !exists_in(o->at, "old"))
+        (void)!slu_set_remove_tree(o->at, strrchr(lock, '/') + 1, NULL);
+    leave(o);
+    (void)rmdir(o->at);
+    close_paths(o);
+    return rc;
+}
+
+void slu_set_abandon(struct slu_set_out *o, bool keep)
+{
+    if (o->at && o->lock && !keep && !o->keep) {
+        (void)!slu_set_remove_tree(o->at, strrchr(o->lock, '/') + 1, NULL);
+    }
+    leave(o);
+    if (o->at)
+        (void)rmdir(o->at); /* where nothing is left */
+    if (o->made_dir)
+        (void)rmdir(o->dir);
+    close_paths(o);
+}

@@ -1,0 +1,136 @@
+# shellcheck shell=bash disable=SC2154
+# shards_replaced.sh - `shuffle --replace-set` that fails or is killed: on a full disk, at every call that renames, in
+# folders that cannot be renamed or have files of others, the old set or the new one is there afterwards, whole, by bytes;
+# readers say what is going on; the next call goes on without the input. A pipe from a set into itself.
+# check-more: longer
+
+have tokenize decompose pack shuffle inspect || return 0
+fault=$(shim fault) || return 0
+corpus c.jsonl 40000 31
+tokenize -q -t bytes c.jsonl | decompose --min 64 --max 128 --label-token | pack -q -o p.tks
+make() { "$BIN/shuffle" -q -T 1 --format wds --shard-sequences 128 "$@"; }
+replace() { make --replace-set --seed 2 -o set "$@" p.tks; }
+make --seed 1 -o old p.tks
+make --seed 2 -o new p.tks
+old=$(sha_tree old) new=$(sha_tree new)
+check "the sets differ" test "$old" != "$new"
+# sum: of the set, without what is written beside it.
+sum() { (cd set && find . -path ./.partial -prune -o -type f ! -name mine -print | sort | xargs sha256sum | sha); }
+# injected NAME=VALUE...: replaces a copy of the old set with a fault; its status is in $ended. False: no such call.
+injected() {
+    rm -rf set log && cp -r old set
+    [ -z "$theirs" ] || touch set/D_6/mine set/mine
+    code env "$@" SHIM_LOG="$PWD/log" LD_PRELOAD="$fault" "$BIN/shuffle" -q -T 1 --format wds --shard-sequences 128 \
+        --replace-set --seed 2 -o set p.tks >/dev/null 2>err
+    [ -e log ]
+}
+# whole WHAT: the old or the new set is there, or it is being replaced, and a reader says so; the same again makes it new.
+whole() {
+    is=$(sum) has=$ended
+    if [ -e set/report.json ]; then
+        [ "$is" = "$old" ] || [ "$is" = "$new" ] || echo "  $1: another set" >>bad
+    elif [ "$has" = 137 ] || [ "$2" = always ]; then
+        code inspect set >/dev/null 2>said
+        { [ $ended = 1 ] && grep -q 'set: the set is being replaced; run the command again' said; } || echo "  $1: not said" >>bad
+        between=$((between + 1))
+    else
+        echo "  $1: nothing is there, status $has" >>bad
+    fi
+    ready=
+    [ ! -e set/.partial/ready ] || ready=1
+    from=p.tks
+    [ -z "$ready" ] || mv p.tks away # it goes on without
+    [ -z "$ready" ] || head -c 3000 away >p.tks
+    replace >/dev/null 2>said || echo "  $1: the same again: $(head -n 1 said)" >>bad
+    [ -z "$ready" ] || mv away p.tks
+    { [ "$(sum)" = "$new" ] && [ ! -e set/.partial ]; } || echo "  $1: the same again gives another set" >>bad
+    [ -z "$theirs" ] || [ "$(find set -name mine | wc -l)" = 2 ] || echo "  $1: a file of somebody is gone" >>bad
+}
+# every WHAT NAME=VALUE...: kills it at each call that gives a name.
+every() {
+    what=$1 n=0 between=0
+    shift
+    : >bad
+    for ((at = 1; ; at += $(longer 2 1))); do
+        injected "$@" SHIM_AT=name:$at || break
+        n=$((n + 1))
+        whole "$what, name:$at"
+    done
+    cat bad
+    check "$what: killed at $n renames, $between of them with no set: old or new, whole" test ! -s bad
+    check "  some of each" test $n -gt 10 -a $between -gt 2
+}
+theirs=
+every "killed"
+every "killed, folders cannot be renamed" SHIM_XDEV=1
+theirs=1
+every "killed, among files of others"
+theirs=
+
+# A fault on the way renames back.
+: >bad
+n=0
+for do in 5 28; do
+    for ((at = 1; ; at += $(longer 3 1))); do
+        injected SHIM_DO=$do SHIM_AT=name:$at || break
+        if [ $ended = 0 ]; then # a file that cannot have its name at once has another one first
+            [ "$(sum)" = "$new" ] || echo "  errno $do at name:$at: status 0, and the new set is not there" >>bad
+            continue
+        fi
+        n=$((n + 1))
+        one_line err || echo "  errno $do at name:$at: not in one line" >>bad
+        [ "$(sum)" = "$old" ] || echo "  errno $do at name:$at: the old set is not there" >>bad
+        whole "errno $do at name:$at"
+    done
+done
+cat bad
+check "$n renames that fail: the old set stays, byte for byte, and the same again makes the new one" test ! -s bad
+check "  some" test $n -gt 4
+: >bad
+for at in write:1 write:20 write:60 sync:3 sync:20 open:12 mkdir:2 mkdir:4 name:3 name:20; do
+    for do in 5 28; do
+        injected SHIM_DO=$do SHIM_ALWAYS=1 SHIM_AT=$at || continue
+        [ $ended = 1 ] || echo "  errno $do from $at on: status $ended" >>bad
+        # Where no rename is possible, none leads back.
+        [ "$(sum)" = "$old" ] || [ "$at" = name:20 ] || echo "  errno $do from $at on: the old set is not there" >>bad
+        whole "errno $do from $at on" always
+    done
+done
+cat bad
+check "a full disk, a broken one: the old set stays, byte for byte" test ! -s bad
+rm -rf set && cp -r old set
+status "ulimit -f" 1 shell 'ulimit -f 8; "$BIN/shuffle" -q --format wds --shard-sequences 128 --replace-set --seed 2 -o set p.tks'
+same "  the old set stays" "$old" "$(sha_tree set)"
+
+# Another command finds what is ready: it is published first.
+for ((at = 1; ; at++)); do
+    injected SHIM_AT=name:$at || break
+    [ ! -e set/.partial/ready ] || [ -e set/report.json ] || break
+done
+check "killed between" test ! -e set/report.json
+cp -r set between
+status "another command, without --replace-set" 1 make --seed 3 -o set p.tks
+check "  finds the new set" grep -q 'not empty' "$TMP/err"
+same "  whole" "$new" "$(sha_tree set)"
+rm -rf set && cp -r between set
+status "and with it, another set" 0 make --replace-set --seed 1 -o set p.tks
+same "  takes its place" "$old" "$(sha_tree set)"
+rm -rf set && cp -r between set
+printf x >>set/.partial/D_6/shard-0000000.tar
+status "what is ready was changed" 1 replace
+check "  is said, and what to do" grep -q 'set/.partial.*remove set/.partial to begin anew' "$TMP/err"
+
+# Two names of one file: a rename of one to the other does nothing.
+rm -rf set && cp -rl old set
+status "shards that have another name elsewhere" 0 replace
+same "  the set" "$new" "$(sha_tree set)"
+same "  and elsewhere" "$old" "$(sha_tree old)"
+
+# A set that is read while it is replaced.
+rm -rf set && cp -r old set
+"$BIN/shuffle" --order keep --no-provenance set -o of-set.tks
+make --replace-set --seed 3 -o want of-set.tks
+code shell '"$BIN/shuffle" --order keep --no-provenance set | "$BIN/shuffle" -q -T 1 --format wds --shard-sequences 128 --replace-set --seed 3 -o set'
+same "a pipe from the set into itself: status" 0 $ended
+same "  the set is that of a stream" "$(cd want && find . -type f ! -name report.json ! -name README.md | sort | xargs sha256sum | sed 1d | sha)" \
+    "$(cd set && find . -type f ! -name report.json ! -name README.md | sort | xargs sha256sum | sed 1d | sha)"

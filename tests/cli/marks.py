@@ -18,7 +18,7 @@ from stages_jobs import NEAR, SUBSTRING, part, prepare
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Rows that say what is to be done, or that are in the record by themselves.
-ITSELF = {"cli": "output seed part part-base device version help format manifest", "flow": "stage phase work ranges stages",
+ITSELF = {"cli": "output seed part part-base device version help format manifest facts", "flow": "stage phase work ranges stages",
           "choose": "partition"}
 EXTRA = {"cli": "force threads memory tmpdir progress quiet verbose stats"}
 
@@ -69,6 +69,10 @@ PLAIN = {
         "accept-mismatch": (["shuffle", "--format", "wds", "p0.tks"], [], ["--accept-mismatch"]),
         "olmo-path": (["shuffle", "--format", "olmo", "n0.tks"], [], ["--olmo-path", "/a"]),
         "olmo-tokenizer": (["shuffle", "--format", "olmo", "n0.tks"], [], ["--olmo-tokenizer", "dolma2"]),
+    },
+    "forget": {
+        "list": (["forget", "mds", "--ids-drop", "ids", "--accept-mismatch", "--pad-id", "258"], [], ["--list", "x"]),
+        "schedule": (["forget", "mds", "--ids-drop", "ids", "--accept-mismatch", "--pad-id", "258", "--list", "x"], [], ["--schedule", "mds.sched"]),
     },
     "schedule": {
         "json": (["schedule", "--trainer", "generic", "--batch-tokens", "256", "wds"], [], ["--json", "x"]),
@@ -149,7 +153,7 @@ def jobs(program, common, options, kind):
 
 def staged(program, name, mark):
     common, one, other, kind, _ = STAGES[program][name]
-    seen, order = [], []
+    seen, order, after = [], [], []
     for options in (one, other):
         remove("w", "out", "new.idx")
         os.mkdir("out")
@@ -157,10 +161,12 @@ def staged(program, name, mark):
             if stage not in order:
                 order.append(stage)
             must(argv)
+            after.append((stage, {**tree("w"), **tree("out")}))
         files = {"w/" + f: v for f, v in tree("w").items()}
         seen.append((files, {**files, **{"out/" + f: v for f, v in tree("out").items()}, **({"new.idx": sha("new.idx")} if os.path.exists("new.idx") else {})}))
     early = order[:order.index(mark)]
-    own = [{f: v for f, v in files.items() if f.split("/")[1].split(".")[0] in early} for files, _ in seen]
+    half = len(after) // 2
+    own = [{(i, f): v for i, (stage, files) in enumerate(of) if stage in early for f, v in files.items() if not f.endswith(".manifest.json")} for of in (after[:half], after[half:])]
     result(own[0] and own[0] == own[1], "%s --%s decides no stage before %s" % (program, name, mark),
            "files that differ: %s; its mark .from in the option table is wrong" % [f for f in own[0] if own[0][f] != own[1].get(f)])
     result(seen[0][1] != seen[1][1], "  and what is made from it on", "nothing differs: the command tests nothing")
@@ -174,6 +180,12 @@ def main():
     must(["pack", "-q", "--save-plan", "d0.plan", "-o", "/dev/null", "d0.tks"])
     must(["shuffle", "-q", "--format", "wds", "-o", "wds", "p0.tks"])
     must(["shuffle", "-q", "--format", "olmo", "-o", "olmo", "n0.tks"])
+    must(["tokenize", "-q", "-t", "t.json", "--id-field", "id", "-o", "b.tks", "c.jsonl"])  # which has a padding id
+    must(["decompose", "-q", "--min", "16", "--max", "128", "--tail", "drop", "-o", "bd.tks", "b.tks"])
+    must(["shuffle", "-q", "--format", "mds", "-o", "mds", "bd.tks"])
+    must(["schedule", "-q", "--trainer", "generic", "--batch-tokens", "256", "-o", "mds.sched", "mds"])
+    with open("ids", "w") as f:
+        f.write("1\n2\n")
     with open("list", "w") as f:
         f.write("c.jsonl\n")
     only = sys.argv[1:]

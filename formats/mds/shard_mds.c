@@ -312,18 +312,50 @@ static int mds_build(const void *state, const struct slu_shard *s,
 
 /* ---- index.json ---- */
 
+/* Whether all shards of the index have the columns that we write. */
+static int check_columns(const struct mds *m, const struct slu_shard_bucket *b,
+                         const char *dir, const struct slu_mds_index *x,
+                         struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    struct slu_mds_columns ours;
+    struct slu_json *j = NULL;
+    int rc = put_config(m, b, true, &t, err);
+
+    if (!rc)
+        rc = slu_json_parse(&j, t.data, t.len, err);
+    slu_buf_release(&t);
+    if (!rc)
+        rc = slu_mds_columns_parse(&ours, slu_json_root(j), NULL, 0, err);
+    slu_json_free(j);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < x->n_shard && !rc; i++)
+        if (!slu_mds_columns_equal(&ours, x->shard[i].columns))
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s/index.json: shard %zu has other columns than the shuffle "
+                          "in the set's provenance writes (--no-provenance); write the "
+                          "set again with shuffle",
+                          dir, i);
+    slu_mds_columns_release(&ours);
+    return rc;
+}
+
 /* Sizes and hashes of what the shards are uncompressed. */
-static int mds_facts(const void *state, const char *dir, struct slu_shard_facts *shard,
-                     uint64_t n, struct slu_err *err)
+static int mds_facts(const void *state, const struct slu_shard_bucket *b,
+                     const char *dir, struct slu_shard_facts *shard, uint64_t n,
+                     struct slu_err *err)
 {
     const struct mds *m = state;
     struct slu_mds_index x = {0};
-    int rc = m->level ? slu_mds_index_load(&x, dir, NULL, 0, err) : SLU_OK;
+    int rc = slu_mds_index_load(&x, dir, NULL, 0, err);
 
-    if (!rc && m->level && x.n_shard != n)
+    if (!rc && x.n_shard != n)
         rc = slu_fail(err, SLU_E_FORMAT,
                       "%s/index.json: lists %zu shards; its set has %llu", dir,
                       x.n_shard, (unsigned long long)n);
+    if (!rc)
+        rc = check_columns(m, b, dir, &x, err);
     for (uint64_t i = 0; i < n && !rc && m->level; i++) {
         const char *hex = x.shard[i].raw_hex;
         shard[i].raw_byte = x.shard[i].raw_byte;

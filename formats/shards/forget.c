@@ -78,11 +78,16 @@ static int read_rows(const char *dir, each_rows *each, void *ctx, struct slu_err
 }
 
 /* The bucket's current shard, in which the batch is. */
-static int shard_of(struct bucket *k, const struct slu_shard_facts *s,
+static int shard_of(const char *dir, struct bucket *k, const struct slu_shard_facts *s,
                     struct slu_err *err)
 {
     if (k->n > s->number)
         return SLU_OK;
+    if (k->n < s->number)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s/manifest.jsonl: shard %zu of a bucket has no sequences; "
+                        "sets have none such",
+                        dir, k->n);
     int rc = slu_grow(&k->facts, &k->cap_facts, k->n + 1, sizeof *k->facts, err);
 
     if (!rc)
@@ -138,7 +143,7 @@ static int find_all(void *ctx, struct slu_shardset *set, struct slu_batch *b,
     unsigned at;
     const struct slu_shard_facts *s = slu_shardset_shard(set, &at);
     struct bucket *k = &f->bucket[at];
-    int rc = shard_of(k, s, err);
+    int rc = shard_of(f->dir, k, s, err);
 
     (void)first;
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
@@ -294,8 +299,9 @@ static int read_options(struct slu_forget *f, struct slu_err *err)
 {
     const struct slu_header *h = slu_shardset_header(f->set);
     const struct slu_step *t = NULL;
-    struct slu_json_value v;
+    struct slu_json_value root = slu_shardset_report(f->set), v;
     const char *license;
+    char *format = NULL;
     size_t n;
     const struct {
         const char *name;
@@ -310,15 +316,19 @@ static int read_options(struct slu_forget *f, struct slu_err *err)
     for (size_t i = 0; i < h->n_step; i++)
         if (!strcmp(h->step[i].program, "shuffle"))
             t = &h->step[i];
-    if (!t)
+    if (!rc && t)
+        rc = value_of(t->arguments, "--format=", &format, err);
+    if (!format || strcmp(format, slu_shardset_format(f->set)))
+        t = NULL; /* the shuffle of an input */
+    free(format);
+    if (!t && !rc)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "%s: its provenance does not say with which options shuffle "
                         "wrote it (--no-provenance); write it again with shuffle",
                         f->dir);
     for (size_t i = 0; i < sizeof of / sizeof *of && !rc; i++)
         rc = value_of(t->arguments, of[i].name, of[i].to, err);
-    if (!rc && slu_json_get(slu_shardset_report(f->set), "license", &v) &&
-        slu_json_string(v, &license, &n)) {
+    if (!rc && slu_json_get(root, "license", &v) && slu_json_string(v, &license, &n)) {
         f->license = strdup(license);
         rc = f->license ? SLU_OK : slu_fail_nomem(err, n);
     }

@@ -255,9 +255,10 @@ struct slu_shard_format {
     /* -- files of a finished bucket and of the set; serial -- */
 
     /* May be NULL: of the n shards of a bucket whose folder is `dir`, sets the facts
-     * that the set's manifest lacks, raw_byte and raw_xxh3. */
-    int (*facts)(const void *state, const char *dir, struct slu_shard_facts *shard,
-                 uint64_t n, struct slu_err *err);
+     * that the set's manifest lacks, raw_byte and raw_xxh3. SLU_E_MISMATCH if they have
+     * another shape than shards of *b. */
+    int (*facts)(const void *state, const struct slu_shard_bucket *b, const char *dir,
+                 struct slu_shard_facts *shard, uint64_t n, struct slu_err *err);
 
     const char *bucket_file; /* NULL: none */
     int (*bucket)(void *state, const struct slu_shard_bucket *b,

@@ -47,8 +47,8 @@ static int take_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
     if (!rc)
         rc = slu_buf_printf(&path, err, "%s/%s", s->cfg.given->dir, b->pub.name);
     if (!rc && s->cfg.format->facts)
-        rc =
-            s->cfg.format->facts(s->state, (const char *)path.data, f, g->n_shard, err);
+        rc = s->cfg.format->facts(s->state, &b->pub, (const char *)path.data, f,
+                                  g->n_shard, err);
     for (uint64_t k = 0; k < g->n_shard && !rc; k++)
         if (!g->changed[k])
             rc = take_shard(s, b, &f[k], err);

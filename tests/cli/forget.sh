@@ -150,6 +150,8 @@ refused() { # WHAT STATUS TEXT COMMAND...
     check "$name: nothing is left" [ ! -e x ]
 }
 echo d9999 >none
+mkdir full && touch full/foreign
+refused "a folder that is not empty" 1 'not empty; name another folder, or remove the folder$' forget --pad-id 258 --ids-drop one -o full old
 refused "ids that are not there" 1 'nothing is written' forget --ids-drop none -o x old
 refused "no ids" 2 'ids-drop FILE is needed' forget -o x old
 refused "no folder" 2 'needs a folder' forget --ids-drop one old
@@ -167,6 +169,22 @@ tokenize -q -t bytes --id-field id c.jsonl | decompose -q --min 32 --max 64 --ta
 refused "padding that is EOS" 1 'is EOS or BOS' forget --ids-drop one -o x wds
 shuffle -q --no-provenance --format mds -o unsaid m.plain.tks
 refused "a set that does not say how it was made" 1 'no-provenance' forget --pad-id 258 --ids-drop one -o x unsaid
+rm -rf inner unsaid
+shuffle -q --format mds --max-segments 80 -o inner m.plain.tks
+shuffle -q --no-provenance --seed 9 --format mds -o unsaid inner
+refused "nor is the shuffle of its input the one" 1 'D_5/index.json: shard 0 has other columns' forget --pad-id 258 --ids-drop one -o x unsaid
+rm -rf unsaid
+shuffle -q --no-provenance --seed 9 --format litdata -o unsaid inner
+refused "  of another format" 1 'no-provenance' forget --pad-id 258 --ids-drop one -o x unsaid
+cp -r old forged
+"$PYTHON" -c 'import json
+rows = [json.loads(l) for l in open("old/manifest.jsonl")]
+shards = [r for r in rows if "shard" in r]
+empty = [{**shards[0], "sequences": 0, "tokens": 0, "shard": k} for k in range(2000)]
+for r in shards:
+    r["shard"] += len(empty)
+open("forged/manifest.jsonl", "w").write("".join(json.dumps(r, separators=(",", ":")) + "\n" for r in empty + rows))'
+refused "a manifest with shards without sequences" 1 'forged/manifest.jsonl: shard 0 of a bucket has no sequences' forget --pad-id 258 --ids-drop one -o x forged
 refused "programs that cannot keep it" 1 'has padding between segments' pack -q --length 64 -o x new
 cp -r old damaged
 file=$("$PYTHON" -c 'import json; print(next(s["bucket"] + "/shard.%05d.mds.zstd" % s["shard"] for s in map(json.loads, open("gone"))))')

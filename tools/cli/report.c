@@ -318,6 +318,17 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_WORDS] = "use --unit token, or tokenize without --no-vocab",
 };
 
+/* Advice on an option that the program does not have is not given. */
+static const char *advice_of(const struct slu_tool *t, enum slu_advice a)
+{
+    if (a != SLU_ADVISE_REPLACE_SET)
+        return ADVICE[a];
+    for (const struct cli_opt *o = t->opt; o && o->name; o++)
+        if (!strcmp(o->name, "replace-set"))
+            return ADVICE[a];
+    return "or remove the folder";
+}
+
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
 {
     char msg[sizeof err->msg];
@@ -325,7 +336,7 @@ void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
     memcpy(msg, err->msg, sizeof msg);
     slu_printable(msg); /* callers may have added names to it */
     erase(ctx->report);
-    const char *advice = ADVICE[err->advice];
+    const char *advice = advice_of(ctx->tool, err->advice);
     bool more = advice && !strncmp(advice, "or ", 3);
     fprintf(stderr, "%s: %s%s%s\n", ctx->tool->name, msg,
             more     ? ", "

@@ -444,7 +444,10 @@ def main():
         stages("pack", want, "pack", [("count", "parts"), ("plan", "one"), ("scatter", "parts"), ("gather", "ranges")],
                ["--length", "512", "--long", "split"], n, files)
     run("pack", "--length", 512, "--long", "split", "a.tks", "-o", "k.tks")
-    run("shuffle", "--sample", 0, "k.tks", "-o", "empty.tks")
+    with open("empty.jsonl", "w") as f:  # a part without a sequence, made in the same way
+        f.write('{"text": "", "spans": []}\n')
+    run("tokenize", *tok, "--spans-field", "spans", "empty.jsonl", "-o", "empty.docs.tks")
+    run("pack", "--length", 512, "--long", "split", "empty.docs.tks", "-o", "empty.tks")
     for options in SETS:
         to_set(want, *options)
     others = make("c.jsonl", N // 4, rng)

@@ -323,11 +323,14 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     if (!m || stat(ctx->common.output, &st) ||
         !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_stage_of(ctx))))
         return SLU_OK; /* stages share the folder and record their own files */
-    int rc = slu_buf_printf(&b, err, "{\n  \"version\": \"%s\",\n  ", SLU_VERSION);
-    if (!rc && ctx->tool->mode)
-        rc = slu_buf_printf(&b, err, "\"mode\": \"%s\",\n  ", ctx->tool->mode(ctx));
+    /* It begins with the program, by which lib/stream/frame.c knows it. */
+    int rc = slu_buf_printf(&b, err, "{\n  ");
     if (!rc)
         rc = slu_buf_append(&b, m->made.data + 1, m->made.len - 2, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, ",\n  \"version\": \"%s\"", SLU_VERSION);
+    if (!rc && ctx->tool->mode)
+        rc = slu_buf_printf(&b, err, ",\n  \"mode\": \"%s\"", ctx->tool->mode(ctx));
     if (!rc && m->lenient)
         rc = slu_buf_printf(&b, err, ",\n  \"rejected\": %llu", (ull)ctx->rejected);
     if (!rc)

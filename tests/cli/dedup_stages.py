@@ -210,8 +210,8 @@ def index_refused():
     result(json.load(open("s.json"))["skipped"], "filter: is skipped where its stream is there")
     good = open("old.idx", "rb").read()
     shutil.copy("other.idx", "old.idx")
-    refuses("an older index: exchanged before filter runs again", one, "kept.tks: .*old.idx", 1, "good")
-    no("exchanged before group runs again", "group", "against=", against + ["-f"], "0/2")
+    refuses("an older index: exchanged before filter runs again", one, "kept.tks: was made with other contents of the file of --against; remove it", 1, "good")
+    no("exchanged before group runs again", "group", "was made with other contents of the file of --against; remove it", against + ["-f"], "0/2")
     # Damage, wherever.
     for name in ("sign.0-of-3", "sign.2-of-3", "cluster"):
         data, bad = open("good/" + name, "rb").read(), []

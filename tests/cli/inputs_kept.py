@@ -43,7 +43,7 @@ VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences 
 --max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by
 --mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on --on-error --on-missing
 --order --overlap --padding-threshold --part --part-base --pattern --per --progress --ranges --records --rows --sample
---score --score-field --seed --shard-sequences --shard-size --source --source-prefix --spans-field --special --split --stage --substring --tail --tails
+--score --score-field --seed --shard-sequences --shard-size --source --source-base --source-prefix --spans-field --special --split --stage --substring --tail --tails
 --threads --threshold --title --tmpdir --token-bytes --tokens --top --trainer --unit --url-field --vocab-size --where --window --workers --world
 --zstd""".split())
 IDS = ["--eos-id", "256", "--vocab-size", "257"]

@@ -445,7 +445,7 @@ def main():
                ["--length", "512", "--long", "split"], n, files)
     run("pack", "--length", 512, "--long", "split", "a.tks", "-o", "k.tks")
     with open("empty.jsonl", "w") as f:  # a part without a sequence, made in the same way
-        f.write('{"text": "", "spans": []}\n')
+        f.write('{"text": "", "spans": [], "domain": "a"}\n')
     run("tokenize", *tok, "--spans-field", "spans", "empty.jsonl", "-o", "empty.docs.tks")
     run("pack", "--length", 512, "--long", "split", "empty.docs.tks", "-o", "empty.tks")
     for options in SETS:

@@ -73,13 +73,14 @@ told() { sed '/^[a-z]*: [0-9]* documents*, [0-9]* tokens* in; .* out\(; dropped:
 
 # one_line FILE: exactly one line, of the form "tool: ...".
 one_line() {
+    local line rest
     { IFS= read -r line && ! IFS= read -r rest && [ -z "$rest" ]; } <"$1" && [[ $line =~ ^[a-z][a-z0-9-]*:\ .. ]]
 }
 
 # json FILE EXPRESSION: prints the value of a Python expression about the object `d`. One process answers a whole
 # case, as starting Python takes 30 ms; so never two at once.
 json() {
-    answer="1no answer"
+    local answer="1no answer"
     case $1 in
     /dev/*) answer=$("$PYTHON" "$top/tests/cli/values.py" "$PWD" "$1" "$2") ;; # <(...) and stdin are this shell's
     *)

@@ -220,7 +220,7 @@ class Set:
     label_tokens: bool  #: sequences have one id more than their bucket's length
     masks: bool  #: it says of each token whether it is trained on
     checksum: str | None  #: of the set's contents, in any order
-    same_places: tuple[str, ...] = ()  #: those of sets whose sequences have the same places: `forget` made this one of them
+    same_places: tuple[str, ...] = ()  #: of the sets that `forget` made it of, one by one
     identity: str  #: of the set as it was written: contents, order and files
     eos_id: int | None
     pad_id: int | None
@@ -295,7 +295,7 @@ class ShardSet(Set):
             raise _not_one(path)
         where = self._report = os.path.join(path, "report.json")
         if not os.path.exists(where) and os.path.exists(os.path.join(path, ".partial", "ready")):
-            what = "the set is being replaced; open it again; if the shuffle that replaces it was stopped, run that again"
+            what = "the set is being replaced; open it again; if that shuffle was stopped, run it again"
             raise SluiceError(f"{path}: {what}")
         try:
             self._stamp = _stamp(where)

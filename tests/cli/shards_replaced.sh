@@ -38,7 +38,6 @@ whole() {
     fi
     ready=
     [ ! -e set/.partial/ready ] || ready=1
-    from=p.tks
     [ -z "$ready" ] || mv p.tks away # it goes on without
     [ -z "$ready" ] || head -c 3000 away >p.tks
     replace >/dev/null 2>said || echo "  $1: the same again: $(head -n 1 said)" >>bad

@@ -23,7 +23,6 @@ struct slu_forget {
     struct slu_forget_result result;
     struct slu_names *names; /* of all buckets */
     struct slu_shards_given given;
-    struct slu_step_list steps;
     char *license, *member, *compress, *max_segments, *olmo_path, *olmo_tokenizer;
     uint64_t pad;
     bool to_masks; /* the set has none, and gets some */
@@ -231,14 +230,11 @@ int slu_forget_open(struct slu_forget **out, const char *dir,
         return slu_fail_nomem(err, sizeof *f);
     f->dir = dir;
     f->drop = drop;
-    f->steps = (struct slu_step_list)SLU_STEPS_INIT;
     int rc = slu_shardset_open(&f->set, dir, err);
     if (!rc)
         rc = slu_shard_format_find(&f->format, slu_shardset_format(f->set), err);
     if (!rc)
         rc = slu_names_new(&f->names, err);
-    if (!rc)
-        rc = slu_shardset_steps(f->set, &f->steps, err);
     f->to_masks = !rc && f->format->n_mask_file && !slu_shardset_header(f->set)->masks;
     if (!rc)
         rc = read_rows(dir, find_all, &x, err);
@@ -257,7 +253,7 @@ const struct slu_forget_result *slu_forget_result(const struct slu_forget *f)
 int slu_forget_steps(const struct slu_forget *f, struct slu_step_list *steps,
                      struct slu_err *err)
 {
-    return slu_steps_join(steps, &f->steps, err);
+    return slu_shardset_steps(f->set, steps, err);
 }
 
 int slu_forget_put_places(const struct slu_forget *f, struct slu_buf *out,
@@ -553,7 +549,6 @@ void slu_forget_free(struct slu_forget *f)
     }
     slu_shardset_free(f->set);
     slu_names_free(f->names);
-    slu_steps_release(&f->steps);
     free(f->license);
     free(f->member);
     free(f->compress);

@@ -1,4 +1,5 @@
-/* shard_journal.c - DIR/.partial/journal lists the complete shards while a set is written, so that a shuffle that was killed can continue.
+/* shard_journal.c - DIR/.partial/journal lists the complete shards while a set is
+ * written, so that a shuffle that was killed can continue.
  *
  * The first line has the facts that must agree: the format and all arguments that
  * decide the bytes of a shard, and the sum of the input. Then follows a line for each

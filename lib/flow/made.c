@@ -158,8 +158,9 @@ static size_t name_len(const char *word)
     return strcspn(word, "=");
 }
 
-/* The word of the same name in a record, contents or not; NULL: none. */
-static const char *find(value v, const char *word, bool contents)
+/* The word of the same name in a record, contents or not, after `skip` such words; NULL:
+ * none. */
+static const char *find(value v, const char *word, bool contents, unsigned skip)
 {
     const size_t n = name_len(word);
     struct slu_json_iter it;
@@ -174,25 +175,28 @@ static const char *find(value v, const char *word, bool contents)
         slu_json_iter_init(&it, list);
         while (slu_json_next(&it))
             if (slu_json_string(it.value, &s, &len) && name_len(s) == n &&
-                !memcmp(s, word, n))
+                !memcmp(s, word, n) && !skip--)
                 return s;
     }
     return NULL;
 }
 
 /* Whether word a, of the record `from`, lacks its equal in `in`. back: `from` is the
- * record of this run, not the earlier one. */
+ * record of this run, not the earlier one. nth: words of this name before it. */
 static bool word_differs(const char *a, unsigned kind, value in, bool back,
-                         uint64_t rejected, char *text, size_t cap)
+                         unsigned nth, uint64_t rejected, char *text, size_t cap)
 {
     const int n = (int)name_len(a);
-    const char *b = find(in, a, kind == SLU_MADE_CONTENTS);
+    const char *b = find(in, a, kind == SLU_MADE_CONTENTS, nth);
 
     if (back ? b || kind == SLU_MADE_LENIENT
              : (b ? !strcmp(a, b) : kind == SLU_MADE_LENIENT && !rejected))
         return false;
     if (b && kind == SLU_MADE_CONTENTS)
         snprintf(text, cap, "was made with other contents of the file of %.*s", n, a);
+    else if (!b && nth)
+        snprintf(text, cap, "was made with %s files of %.*s", back ? "fewer" : "more",
+                 n, a);
     else if (b)
         snprintf(text, cap, "was made with %s, now %s", a, b);
     else if (kind == SLU_MADE_CONTENTS)
@@ -212,16 +216,23 @@ static bool words_differ(value from, value in, unsigned kind, bool back, char *t
 {
     struct slu_json_iter it;
     value list;
-    const char *s;
+    const char *s, *before = "";
+    unsigned nth = 0;
     size_t len;
 
     if (!slu_json_get(from, lists[kind], &list))
         return false;
     slu_json_iter_init(&it, list);
-    while (slu_json_next(&it))
-        if (slu_json_string(it.value, &s, &len) &&
-            word_differs(s, kind, in, back, number_of(from, "rejected"), text, cap))
+    while (slu_json_next(&it)) {
+        if (!slu_json_string(it.value, &s, &len))
+            continue;
+        const size_t n = name_len(s);
+        nth = n == name_len(before) && !memcmp(s, before, n) ? nth + 1 : 0;
+        before = s;
+        if (word_differs(s, kind, in, back, nth, number_of(from, "rejected"), text,
+                         cap))
             return true;
+    }
     return false;
 }
 

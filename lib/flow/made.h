@@ -5,8 +5,9 @@
  *   "arguments": ["--near", "--threshold=7/10"], "contents": ["--against=HASH"],
  *   "lenient": ["--on-error=skip"], "facts": ["unit=word/2"], "seed": 0
  *
- * Members without a value are left out, but for program, bytes, arguments and seed. What
- * the options are is known to tools/cli alone; a module adds facts, which no option says.
+ * Members without a value are left out, but for program, bytes, arguments and seed. An
+ * option that is repeated has a word each time, in order. What the options are is known to
+ * tools/cli alone; a module adds facts, which no option says.
  *
  * A lenient option changes nothing in a run that succeeds without it. So a file that was
  * made without it is also that of a run with it; one that was made with it is that of a

@@ -138,23 +138,29 @@ def equal():
 
 
 def index():
-    """A crawl against an older one, which is an index: the bytes of one run, stream and index."""
+    """A crawl against two older ones, which are indexes: the bytes of one run, stream and index."""
     corpus("all.jsonl", 8000, 14, 5)
     lines = open("all.jsonl").readlines()
-    for name, part in (("old", lines[::2]), ("other", lines[:99]), ("c", lines[1::2])):
+    for name, part in (("old", lines[::4]), ("mid", lines[2::4]), ("other", lines[:99]), ("c", lines[1::2])):
         open(name + ".jsonl", "w").writelines(part)
     tokenize(1, "old.jsonl", "old")
+    tokenize(1, "mid.jsonl", "mid")
     tokenize(1, "other.jsonl", "other")
     for n in (1, 3, 8):
         tokenize(n)
-    must(["dedup"] + NEAR + ["--save-index", "old.idx", "-o", "old.tks", "old1-0.tks"])
+    def older(extra=()):
+        must(["dedup", *NEAR, *extra, "--save-index", "old.idx", "-o", "old.tks", "old1-0.tks"])
+        must(["dedup", *NEAR, *extra, "--against", "old.idx", "--save-index", "mid.idx", "-o", "mid.tks", "mid1-0.tks"])
+
+    older()
     must(["dedup"] + NEAR + ["--save-index", "other.idx", "-o", "other.tks", "other1-0.tks"])
     must(["dedup"] + NEAR + ["--bands", "9", "--save-index", "nine.idx", "-o", "other.tks", "other1-0.tks"])
-    against, two = ["--against", "old.idx"], ["--against", "old.idx", "--save-index", "new.idx"]
+    against = ["--against", "old.idx", "--against", "mid.idx"]
+    two = against + ["--save-index", "new.idx"]
     for extra in ([], ["--keep", "longest"], ["--band-cap", "3", "--unit", "token"]):
-        title = "an older index%s%s" % (", " if extra else "", " ".join(extra))
+        title = "older indexes%s%s" % (", " if extra else "", " ".join(extra))
         if "token" in extra:
-            must(["dedup"] + NEAR + extra + ["--save-index", "old.idx", "-o", "old.tks", "old1-0.tks"])
+            older(extra)
         must(["dedup"] + NEAR + extra + against + ["--save-index", "one.idx", "--stats", "one.json", "--pairs", "one.pairs", "-o", "one.tks", "p1-0.tks"])
         one, want = json.load(open("one.json")), normal("one.tks")
         result(open("one.pairs").read().count('"kept":{"index":') > 300, title + ": much is dropped for it")
@@ -196,6 +202,8 @@ def index_refused():
         extra = extra + (["--save-index", "x.tks"] if name == "index" else [])
         no("another one in %s %s" % (name, part), name, "good/%s: was made with other contents of the file of --against; remove it" % file,
            ["--against", "other.idx"] + extra, part, stream)
+        no("two in %s %s" % (name, part), name, "good/%s: was made with fewer files of --against; remove it" % file,
+           against + ["--against", "other.idx"] + extra, part, stream)
         no("none in %s %s" % (name, part), name, "good/%s: was made with --against, now without; remove it" % file, extra, part, stream)
         no("one of other bands in %s %s" % (name, part), name, "nine.idx: was made with bands=9, and this run has bands=10", ["--against", "nine.idx"] + extra, part, stream)
         no("one that is gone in %s %s" % (name, part), name, "gone.idx", ["--against", "gone.idx"] + extra, part, stream)

@@ -56,6 +56,17 @@ static void test_files_and_facts(void **state)
     differs(RUN "[\"--m=a\"],\"contents\":[\"--m=1\"]}",
             RUN "[\"--m=a\"],\"contents\":[\"--m=2\"]}",
             "was made with other contents of the file of --m");
+    differs(RUN "[],\"contents\":[\"--a=1\",\"--a=2\"]}",
+            RUN "[],\"contents\":[\"--a=1\",\"--a=2\"]}", NULL);
+    differs(RUN "[],\"contents\":[\"--a=1\",\"--a=2\"]}",
+            RUN "[],\"contents\":[\"--a=2\",\"--a=1\"]}",
+            "was made with other contents of the file of --a");
+    differs(RUN "[],\"contents\":[\"--a=1\",\"--a=2\",\"--b=3\"]}",
+            RUN "[],\"contents\":[\"--a=1\",\"--b=3\"]}",
+            "was made with more files of --a");
+    differs(RUN "[],\"contents\":[\"--a=1\",\"--b=3\"]}",
+            RUN "[],\"contents\":[\"--a=1\",\"--a=1\",\"--b=3\"]}",
+            "was made with fewer files of --a");
     differs(RUN "[],\"facts\":[\"bins=1,2\"]}", RUN "[],\"facts\":[\"bins=1\"]}",
             "was made with bins=1,2, now bins=1");
 }

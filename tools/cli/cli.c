@@ -170,6 +170,7 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                struct slu_err *err)
 {
     char *at = (char *)base + o->offset, names[CLI_CHOICES];
+    struct cli_files *files;
     uint64_t u;
     int rc;
     switch (o->kind) {
@@ -185,6 +186,13 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
     case CLI_FILE:
         *(struct cli_file *)(void *)at = (struct cli_file){v, ""};
         return SLU_OK;
+    case CLI_FILES:
+        files = (struct cli_files *)(void *)at;
+        rc =
+            slu_grow(&files->item, &files->cap, files->n + 1, sizeof *files->item, err);
+        if (!rc)
+            files->item[files->n++] = (struct cli_file){v, ""};
+        return rc;
     case CLI_MAYBE_COUNT:
         if (!v) {
             *(uint64_t *)(void *)at = UINT64_MAX;

@@ -32,6 +32,7 @@ enum cli_kind {
     CLI_INPUT,        /* const char *: a file to read, which states nothing that
                          decides the output but names or bounds it */
     CLI_FILE,         /* struct cli_file: a file to read, whose contents decide */
+    CLI_FILES,        /* struct cli_files: as CLI_FILE, and may be repeated */
     CLI_COUNT,        /* uint64_t as lib/base/number.h reads it: 20M is 20,000,000 */
     CLI_MAYBE_COUNT,  /* as CLI_COUNT, with an optional value: UINT64_MAX without a
                          value */
@@ -65,7 +66,13 @@ enum cli_trait {
 /* A file whose contents decide. */
 struct cli_file {
     const char *path; /* borrowed; NULL: the option is not given */
-    const char *id;   /* for the provenance; known when the file was read */
+    char id[33];      /* for the provenance; known when the file was read */
+};
+
+/* Such files in the order of the command line. The program frees `item`. */
+struct cli_files {
+    struct cli_file *item;
+    size_t n, cap;
 };
 
 struct cli_opt {
@@ -178,9 +185,9 @@ struct slu_tool {
     /* The mode, a static string for reports, of a program that can run more than once
      * in a pipe. NULL: the program has one mode. */
     const char *(*mode)(const struct cli_ctx *ctx);
-    /* Adds all files that the run reads, except those of CLI_INPUT, CLI_FILE and cli_opt.file. The
-     * manifest lists these files, and no output may replace one of them
-     * (tools/cli/cli_inputs.h). NULL: cli_inputs_add_streams. */
+    /* Adds all files that the run reads, except those of CLI_INPUT, CLI_FILE,
+     * CLI_FILES and cli_opt.file. The manifest lists these files, and no output may
+     * replace one of them (tools/cli/cli_inputs.h). NULL: cli_inputs_add_streams. */
     int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
     /* For the manifest: whether the files exist that the run writes in addition to -o
      * and the CLI_OUTPUT options. NULL: there are no more files. */

@@ -67,8 +67,8 @@ int cli_check_address(const struct cli_ctx *ctx, const struct cli_opt *o,
 {
     char way[768];
 
-    if (o && o->kind != CLI_INPUT && o->kind != CLI_FILE && o->kind != CLI_OUTPUT &&
-        !o->path)
+    if (o && o->kind != CLI_INPUT && o->kind != CLI_FILE && o->kind != CLI_FILES &&
+        o->kind != CLI_OUTPUT && !o->path)
         return SLU_OK;
     /* Some options take several names, with commas. */
     for (const char *p = value; p; p = strchr(p, ','), p += p != NULL) {

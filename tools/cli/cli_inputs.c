@@ -206,9 +206,10 @@ int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err
     int rc = ctx->tool->inputs ? ctx->tool->inputs(ctx, in, err)
                                : cli_inputs_add_streams(ctx, in, err);
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
-        const char *path =
-            o->kind == CLI_INPUT ? cli_path(o, ctx->opts) : cli_file_of(o, ctx->opts);
+        const char *path = o->kind == CLI_INPUT ? cli_path(o, ctx->opts) : NULL;
         if (path)
+            rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+        for (size_t i = 0; !rc && (path = cli_file_of(o, ctx->opts, i)); i++)
             rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
     }
     return rc;

@@ -8,8 +8,7 @@ int cli_list_read(struct cli_list *l, cli_list_reader *read, uint64_t *left_byte
     if (rc || !l->file.path)
         return rc;
     *left_byte -= slu_idset_byte(l->set);
-    slu_u128_hex(slu_idset_sum(l->set), l->hex);
-    l->file.id = l->hex;
+    slu_u128_hex(slu_idset_sum(l->set), l->file.id);
     return SLU_OK;
 }
 

@@ -7,8 +7,7 @@
 #include "tools/cli/cli.h"
 
 struct cli_list {
-    struct cli_file file; /* at the option's offset */
-    char hex[33];
+    struct cli_file file;  /* at the option's offset */
     struct slu_idset *set; /* NULL: not read */
 };
 

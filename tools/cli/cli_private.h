@@ -30,8 +30,9 @@ void cli_widen_pipe(int fd);
 void cli_report_input(struct cli_ctx *ctx);
 void cli_input_free(struct cli_ctx *ctx);
 
-/* The file that the option names and whose contents decide; NULL: none. */
-const char *cli_file_of(const struct cli_opt *o, const void *opts);
+/* The path of the i-th file that the option names and whose contents decide; NULL: there
+ * are no more. */
+const char *cli_file_of(const struct cli_opt *o, const void *opts, size_t i);
 /* Fills ctx from argv. SLU_E_USAGE, with one line, for a bad command line. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
                            enum cli_outcome *outcome, struct slu_err *err);

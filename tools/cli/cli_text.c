@@ -70,9 +70,19 @@ void cli_print_help(const struct slu_tool *t, FILE *f)
 
 /* ---- the record ---- */
 
-const char *cli_file_of(const struct cli_opt *o, const void *opts)
+static const struct cli_files *files_of(const struct cli_opt *o, const void *opts)
 {
-    return o->kind == CLI_FILE ? cli_path(o, opts) : o->file ? o->file(opts) : NULL;
+    return (const void *)((const char *)opts + o->offset);
+}
+
+const char *cli_file_of(const struct cli_opt *o, const void *opts, size_t i)
+{
+    if (o->kind == CLI_FILES)
+        return i < files_of(o, opts)->n ? files_of(o, opts)->item[i].path : NULL;
+    return i                     ? NULL
+           : o->kind == CLI_FILE ? cli_path(o, opts)
+           : o->file             ? o->file(opts)
+                                 : NULL;
 }
 
 /* Writes the value of option o to text, unless it equals `was`; *value NULL: it has
@@ -97,8 +107,9 @@ static bool value_of(const struct cli_opt *o, const char *now, const char *was,
         *value = NULL;
         return d;
     case CLI_FILE:
+    case CLI_FILES:
         *value = ((const struct cli_file *)(const void *)now)->id;
-        return *value;
+        return ((const struct cli_file *)(const void *)now)->path;
     case CLI_MAYBE_COUNT:
         if (*(const uint64_t *)(const void *)now == UINT64_MAX) { /* without a value */
             *value = NULL;
@@ -168,26 +179,42 @@ static unsigned from_of(const struct slu_flow_spec *spec, const struct cli_opt *
     return i;
 }
 
-static int add_option(struct slu_made *m, const struct cli_opt *o, unsigned from,
-                      const void *base, const void *plain, enum cli_scope scope,
-                      struct slu_err *err)
+/* path: the file whose contents the record has; NULL: none. */
+static int add_value(struct slu_made *m, const struct cli_opt *o, unsigned from,
+                     const void *now, const void *was, const char *path,
+                     enum cli_scope scope, struct slu_err *err)
 {
-    const char *path = scope == CLI_OF_STREAM ? NULL : cli_file_of(o, base), *value;
+    const char *value;
     char text[64];
-    if (o->effect == CLI_NOTHING ||
-        (o->effect == CLI_BYTES && scope == CLI_OF_STREAM) ||
-        !value_of(o, (const char *)base + o->offset, (const char *)plain + o->offset,
-                  &value, text))
+    if (!value_of(o, now, was, &value, text))
         return SLU_OK;
     const bool lenient =
         o->lenient && (!*o->lenient || (value && !strcmp(value, o->lenient)));
     if (lenient && scope != CLI_OF_OUTPUT)
         return SLU_OK;
-    int rc = o->kind == CLI_FILE && path
+    int rc = (o->kind == CLI_FILE || o->kind == CLI_FILES) && path
                  ? SLU_OK
                  : add_word(m, lenient ? SLU_MADE_LENIENT : SLU_MADE_OPTION, from,
                             o->name, value, err);
     return rc || !path ? rc : add_contents(m, o, from, path, value, err);
+}
+
+static int add_option(struct slu_made *m, const struct cli_opt *o, unsigned from,
+                      const void *base, const void *plain, enum cli_scope scope,
+                      struct slu_err *err)
+{
+    const size_t n = o->kind == CLI_FILES ? files_of(o, base)->n : 1;
+    int rc = SLU_OK;
+    if (o->effect == CLI_NOTHING || (o->effect == CLI_BYTES && scope == CLI_OF_STREAM))
+        return SLU_OK;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = add_value(m, o, from,
+                       o->kind == CLI_FILES ? (const void *)&files_of(o, base)->item[i]
+                                            : (const char *)base + o->offset,
+                       (const char *)plain + o->offset,
+                       scope == CLI_OF_STREAM ? NULL : cli_file_of(o, base, i), scope,
+                       err);
+    return rc;
 }
 
 int cli_made(const struct cli_ctx *ctx, struct slu_made *m, enum cli_scope scope,

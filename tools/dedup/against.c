@@ -225,18 +225,24 @@ int dedup_decontaminate(struct cli_ctx *ctx, struct slu_workfile *index,
 int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct dedup_opts *o = ctx->opts;
+    struct cli_file *file = o->against.item;
     struct slu_workfile *f = NULL;
-    int rc = slu_workfile_open(&f, o->against.path, SLU_WORKFILE_INDEX, err);
+    int rc = slu_workfile_open(&f, file->path, SLU_WORKFILE_INDEX, err);
 
     if (rc)
         return rc;
-    slu_u128_hex(slu_workfile_id(f), o->against_hex);
-    o->against.id = o->against_hex;
-    rc = slu_against_is(f) ? dedup_decontaminate(ctx, f, err)
-                           : slu_fail(err, SLU_E_MISMATCH,
-                                      "%s: not an index of n-grams; with an index of "
-                                      "--near or --exact name that mode too",
-                                      o->against.path);
+    slu_u128_hex(slu_workfile_id(f), file->id);
+    if (!slu_against_is(f))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: not an index of n-grams; with an index of --near or --exact "
+                      "name that mode too",
+                      file->path);
+    else if (o->against.n > 1)
+        rc = slu_fail(err, SLU_E_USAGE,
+                      "--against: several indexes of n-grams are several passes; run "
+                      "them one after another in a pipe");
+    else
+        rc = dedup_decontaminate(ctx, f, err);
     slu_workfile_free(f);
     return rc;
 }

@@ -4,6 +4,7 @@
  * This file has the option table, the choice of the mode, and the stream that every
  * mode reads and writes. The modes are tools/dedup/MODE.c; dedup.h says how to add one.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/dedup/against/index.h"
@@ -76,9 +77,9 @@ static const struct cli_opt options[] = {
      "exact, near: write an index of the kept documents, for --against;\n"
      "ngrams: write an index of all n-grams, and drop nothing",
      .from = "index"},
-    {"against", 0, CLI_FILE, AT(against), "INDEX",
-     "exact, near: also drop documents that repeat one of INDEX; alone:\n"
-     "drop documents that share an n-gram with INDEX"},
+    {"against", 0, CLI_FILES, AT(against), "INDEX",
+     "exact, near: also drop documents that repeat one of INDEX; may be\n"
+     "repeated. Alone: drop documents that share an n-gram with INDEX"},
     {"cut", 0, CLI_FLAG, AT(cut), NULL,
      "against: drop only the paragraphs that share an n-gram; substring:\n"
      "cut passages out, the default"},
@@ -221,7 +222,7 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
     return o->near                       ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST,
                                                          cli_given(ctx, "save-index"))
            : cli_given(ctx, "substring") ? &slu_substring_flow_spec
-           : cli_given(ctx, "exact") || (o->ngrams < 0 && !o->against.path)
+           : cli_given(ctx, "exact") || (o->ngrams < 0 && !o->against.n)
                ? slu_exact_spec(o->pairs != NULL)
                : NULL;
 }
@@ -414,19 +415,24 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
     if (cli_given(ctx, "exact"))
         return 4;
     if (o->ngrams < 0)
-        return !o->against.path ? 4 : o->cut ? 32 : 16;
+        return !o->against.n ? 4 : o->cut ? 32 : 16;
     return o->save_index ? 32 : o->ngrams == SLU_BY_DOCUMENT ? 24 : 40;
+}
+
+static void release(void *opts)
+{
+    free(((struct dedup_opts *)opts)->against.item);
 }
 
 const struct slu_tool slu_tool = {
     .name = "dedup",
     .synopsis =
-        "[--exact] [--on all|trained] [--against INDEX] [--save-index INDEX]\n"
+        "[--exact] [--on all|trained] [--against INDEX ...] [--save-index INDEX]\n"
         "      [--pairs FILE] [-o FILE] [STREAM ...]\n"
         "--near [--bands N --rows N] [--ngram N] [--unit word|token|char]\n"
         "      [--threshold J] [--on all|trained]\n"
         "      [--keep first|longest|domain-order] [--no-verify] [--audit]\n"
-        "      [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
+        "      [--against INDEX ...] [--save-index INDEX] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
         "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token|char]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
@@ -459,4 +465,5 @@ const struct slu_tool slu_tool = {
                 "  tokenize corpus.jsonl | dedup --ngrams -M 8G -o fresh.tks\n"
                 "  dedup --substring 50 --pairs passages.jsonl docs.tks -o cut.tks",
     .run = run,
+    .release = release,
 };

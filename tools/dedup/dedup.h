@@ -42,8 +42,7 @@ struct dedup_opts {
     const char *report;
     /* --save-index, --against */
     const char *save_index;
-    struct cli_file against; /* its id is in against_hex */
-    char against_hex[33];
+    struct cli_files against;
     bool cut;        /* --cut, also of --substring */
     uint64_t window; /* words */
     struct cli_flow_opts flow;
@@ -199,17 +198,22 @@ void dedup_abort(struct dedup_io *io);
 struct slu_index_doc;
 #define DEDUP_NEAR_NGRAM 5 /* --ngram of --near by default */
 
-/* Call before dedup_open: the provenance names the index of --against by its
+/* Call before dedup_open: the provenance names the indexes of --against by their
  * contents. */
 SLU_MUST_USE int dedup_index_name(struct dedup_opts *o, struct slu_err *err);
 /* Call after dedup_open: all sequences given to dedup_emit then also go to the
  * index. */
 SLU_MUST_USE int dedup_index_create(struct dedup_io *io, enum dedup_mode mode,
                                     struct slu_err *err);
-/* Calls known for each document of the index of --against, if given. */
+/* Calls known for each document of the indexes of --against, numbered from 0 over all of
+ * them. */
 SLU_MUST_USE int dedup_index_read(struct dedup_io *io, enum dedup_mode mode,
                                   int (*known)(void *ctx, const struct slu_index_doc *d,
                                                uint64_t number, struct slu_err *err),
                                   void *ctx, struct slu_err *err);
+/* Counts these documents, for a stage; h: of the stream. */
+SLU_MUST_USE int dedup_index_count(struct cli_ctx *ctx, enum dedup_mode mode,
+                                   const struct slu_header *h, uint64_t *n,
+                                   struct slu_err *err);
 
 #endif

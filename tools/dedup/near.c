@@ -287,6 +287,12 @@ static int known(void *ctx, struct slu_near *x, struct slu_err *err)
     return dedup_index_read(ctx, DEDUP_NEAR, known_doc, x, err);
 }
 
+static int count_known(void *ctx, const struct slu_header *h, uint64_t *n,
+                       struct slu_err *err)
+{
+    return dedup_index_count(((struct dedup_io *)ctx)->ctx, DEDUP_NEAR, h, n, err);
+}
+
 static struct slu_near_cfg config(struct dedup_io *io)
 {
     const struct cli_ctx *ctx = io->ctx;
@@ -389,7 +395,7 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_near *x = NULL;
     struct slu_flow_report r;
 
-    cfg.against = o->against.path;
+    cfg.count_known = count_known;
     cfg.save_index = o->save_index;
     int rc = dedup_index_name(ctx->opts, err);
     if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)

@@ -36,7 +36,7 @@
  *   index    one job, if asked for: writes the kept documents, for later runs (index.h)
  *   filter   part I reads its stream again, or the waiting sequences, and leaves
  *            dropped documents out
- * Documents of an index come first, with part 0's.
+ * Documents of indexes come first, with part 0's.
  *
  * The result is the same for all parts, ranges and memory. The work is linear in sets,
  * bands and pairs; the sets of the candidates' k are read once for each run of d whose
@@ -103,17 +103,21 @@ struct slu_near_cfg {
     /* Takes each dropped sequence with the kept one, in stream order; NULL: not
      * wanted. */
     int (*pair)(void *ctx, const struct slu_near_pair *p, struct slu_err *err);
-    /* Called before the stream is read; calls slu_near_known for the documents of an
-     * index. May be NULL. */
+    /* Called before the stream is read; calls slu_near_known for the documents of
+     * indexes. May be NULL. */
     int (*known)(void *ctx, struct slu_near *x, struct slu_err *err);
     /* For tests: appends a struct slu_near_item for each sequence to `out`; replaces
      * the items that would be made from the tokens. */
     int (*items)(void *ctx, const struct slu_batch *b, struct slu_buf *out,
                  struct slu_err *err);
     void *ctx;
-    /* In parts: the index that all documents are compared with, and the index that the
-     * stage index writes, or NULL; borrowed. open: called before the first emit. */
-    const char *against, *save_index;
+    /* In parts, instead of `known` but in the stage sign: counts the documents of the
+     * indexes, of which each stage has to know. May be NULL. */
+    int (*count_known)(void *ctx, const struct slu_header *h, uint64_t *n,
+                       struct slu_err *err);
+    /* In parts: the index that the stage index writes, or NULL; borrowed. open: called
+     * before the first emit. */
+    const char *save_index;
     int (*open)(void *ctx, struct slu_err *err);
 };
 

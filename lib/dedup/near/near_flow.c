@@ -14,36 +14,6 @@ enum {
 }; /* documents that the stage index looks up at
                                           once */
 
-/* ---- the index that a flow over files is compared with ---- */
-
-static struct slu_index_cfg index_cfg(const struct slu_near *x)
-{
-    const struct slu_near_cfg *c = &x->cfg;
-
-    return (struct slu_index_cfg){c->trained, false,   c->n_band, c->n_row,
-                                  c->n_gram,  c->unit, c->seed};
-}
-
-/* Opens the index and checks its contents against the stage's words. */
-static int open_index(struct slu_near *x, struct slu_index **index, struct slu_err *err)
-{
-    const struct slu_index_cfg cfg = index_cfg(x);
-    char id[33];
-    int rc = slu_index_open(index, x->cfg.against, &cfg, x->header, err);
-
-    if (rc)
-        return rc;
-    slu_u128_hex(slu_index_id(*index), id);
-    if (*x->against && strcmp(x->against, id)) {
-        slu_index_free(*index);
-        return slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
-                        x->cfg.against);
-    }
-    memcpy(x->against, id, sizeof id);
-    x->n_fixed = slu_index_documents(*index);
-    return SLU_OK;
-}
-
 /* ---- sign ---- */
 
 /* The version of the rule by which words are cut. */
@@ -57,19 +27,14 @@ int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,
                  struct slu_err *err)
 {
     struct slu_near *x = ctx;
-    struct slu_index *index = NULL;
-    int rc = SLU_OK;
 
     x->header = h;
     x->names = names;
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens to compare");
-    if (x->cfg.against)
-        rc = open_index(x, &index, err);
-    if (!rc)
-        slu_index_free(index);
-    return rc;
+    return x->cfg.count_known ? x->cfg.count_known(x->cfg.ctx, h, &x->n_fixed, err)
+                              : SLU_OK;
 }
 
 static int put_band(struct slu_near *x, uint64_t key, uint64_t tag, uint64_t rank,
@@ -301,7 +266,9 @@ static int save_part(struct save *s, uint64_t part, struct slu_err *err)
 static int save(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct save s = {.x = ctx, .f = f};
-    const struct slu_index_cfg cfg = index_cfg(s.x);
+    const struct slu_near_cfg *c = &s.x->cfg;
+    const struct slu_index_cfg cfg = {c->trained, false,   c->n_band, c->n_row,
+                                      c->n_gram,  c->unit, c->seed};
     int rc = slu_flow_in(f, NEAR_SET, &s.set, err);
 
     if (!rc)

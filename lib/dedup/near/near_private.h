@@ -43,8 +43,6 @@ struct slu_near {
     struct slu_names *names;
     struct slu_flow *flow; /* the current stage */
 
-    char against[33]; /* in parts: identifies the contents of the index */
-
     /* sign */
     struct slu_shingler *shingler;
     struct slu_minhash *minhash;

@@ -416,6 +416,8 @@ int slu_forget_cfg(struct slu_forget *f, uint64_t pad, struct slu_shards_cfg *cf
     if (rc)
         return rc;
     f->pad = h->pad;
+    const char *seal = slu_json_get_string(slu_shardset_report(f->set), "xxh3_64", "");
+    cfg->input_id = slu_hash128(seal, strlen(seal)); /* of all files of the set */
     cfg->format = f->format;
     cfg->header = h;
     cfg->names = f->names;

@@ -287,15 +287,15 @@ int slu_set_check_mark(const char *dir, const struct slu_buf *record,
                        struct slu_err *err)
 {
     struct slu_buf mark = SLU_BUF_INIT;
+    char what[512];
     int rc = read_record(dir, SLU_SET_PARTIAL "/mark", &mark, err);
 
-    if (!rc && !same(&mark, record))
-        rc = slu_advise(
-            err, SLU_ADVISE_REPLACE_SET,
-            slu_fail(
-                err, SLU_E_MISMATCH,
-                "%s: holds the parts of a shuffle of other %s; name another folder",
-                dir, slu_shards_head_differs(record, &mark)));
+    if (!rc && slu_shards_head_differs(&mark, record, true, what, sizeof what))
+        rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: the set that is written here in parts %s; name "
+                                 "another folder",
+                                 dir, what));
     else if (rc == SLU_EOF && slu_shard_dir_not_of_before(dir, err))
         rc = SLU_E_MISMATCH;
     else if (rc == SLU_EOF && !exists_in(dir, "report.json"))
@@ -386,10 +386,17 @@ int slu_set_begin_join(struct slu_set_out *o, const char *dir,
                        struct slu_err *err)
 {
     struct slu_buf was = SLU_BUF_INIT;
+    char what[512];
     int rc = open_paths(o, dir, f, err);
 
     if (!rc)
         rc = slu_set_recover(dir, &was, err);
+    if (!rc && was.len &&
+        slu_shards_head_differs(&was, record, false, what, sizeof what))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: the set that a stopped run had written here, which is "
+                      "published now, %s; name another folder",
+                      dir, what);
     slu_buf_release(&was);
     if (!rc)
         rc = slu_set_check_mark(dir, record, err);

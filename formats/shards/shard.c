@@ -304,22 +304,18 @@ static int check_limits(const struct slu_shards *s, struct slu_err *err)
     return rc || !f->build ? rc : slu_shards_check_memory(s, err);
 }
 
-/* Whether a set with these arguments has just been published, which a killed run had
- * written; else checks the folder. */
-static int check_folder(const struct slu_shards *s, struct slu_err *err)
+/* Publishes what a killed run had written. Checks the folder, unless that is a set of
+ * this record: then slu_shards_begin, which knows the input, decides. */
+static int check_folder(struct slu_shards *s, struct slu_err *err)
 {
-    struct slu_buf head = SLU_BUF_INIT, was = SLU_BUF_INIT;
-    int rc = slu_set_recover(s->dir, &was, err);
+    struct slu_buf *was = &s->published;
+    int rc = slu_set_recover(s->dir, was, err);
 
-    if (!rc && was.len)
-        rc = slu_shards_head(s, NULL, "", &head, err);
-    if (!rc && was.len && strcmp(slu_shards_head_differs(&head, &was), "arguments"))
-        rc = SLU_EOF;
-    if (!rc)
-        rc = slu_set_check(s->dir, s->cfg.format, s->cfg.replace, err);
-    slu_buf_release(&head);
-    slu_buf_release(&was);
-    return rc;
+    if (rc ||
+        (was->len > s->record.len && !memcmp(was->data, s->record.data, s->record.len)))
+        return rc;
+    slu_buf_clear(was);
+    return slu_set_check(s->dir, s->cfg.format, s->cfg.replace, err);
 }
 
 int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
@@ -342,6 +338,8 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
         s->dir ? slu_header_copy(&s->header, cfg->header, err) : slu_fail_nomem(err, 1);
     if (!rc)
         rc = cfg->format->init(&s->state, cfg, err);
+    if (!rc)
+        rc = slu_shards_record(s, err);
     s->masks = s->header.masks;
     s->header.no_tokens = true;
     if (!rc && cfg->documents) {
@@ -578,6 +576,8 @@ void slu_shards_free(struct slu_shards *s)
     if (s->cfg.format->release)
         s->cfg.format->release(s->state);
     slu_lengths_free(s->lengths);
+    slu_buf_release(&s->record);
+    slu_buf_release(&s->published);
     slu_buf_release(&s->flushed);
     slu_buf_release(&s->notes);
     slu_buf_release(&s->sections);

@@ -338,12 +338,15 @@ struct slu_shards_given {
     struct slu_u128 checksum, mask_checksum;
 };
 
+struct slu_made; /* lib/flow/made.h */
+
 /* Fields that are not set are 0, the default. All pointers are borrowed. */
 struct slu_shards_cfg {
     const struct slu_shard_format *format;
     const char *dir;
-    const struct slu_header *header; /* with this program's step; needed by
+    const struct slu_made *made;     /* the options; NULL: none; needed, as header, by
                                         slu_shards_new */
+    const struct slu_header *header; /* with this program's step */
     struct slu_names *names;
     uint64_t seed;
     bool documents;           /* whole documents, each a sequence; no buckets */
@@ -392,8 +395,7 @@ SLU_MUST_USE int slu_shards_check_longest(const struct slu_shards_cfg *cfg,
                                           uint64_t n_tok, struct slu_err *err);
 
 /* Checks, before any work, header, labels, buckets and limits, and the folder
- * (slu_set_check). If a killed run was about to publish a set there, publishes it;
- * SLU_EOF if that is a set of these arguments: nothing is left to do. */
+ * (slu_set_check). If a killed run was about to publish a set there, publishes it. */
 SLU_MUST_USE int slu_shards_new(struct slu_shards **s, const struct slu_shards_cfg *cfg,
                                 struct slu_err *err);
 
@@ -409,7 +411,8 @@ typedef int slu_shards_source(void *ctx, struct slu_pipe *pipe, struct slu_batch
  * batches in flight. If a run with the same cfg and input was killed, its complete shards
  * are reused. input: sum of the source's input; NULL: not known. SLU_E_MISMATCH if
  * another run has left files and not cfg.replace, or if a file that belongs to no set
- * has a name that the set needs (shard_dir.h). */
+ * has a name that the set needs (shard_dir.h). SLU_EOF if this is the set that
+ * slu_shards_new has published: nothing is left to do. */
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
                                   void *ctx, const struct slu_sum *input,
                                   unsigned n_threads, unsigned n_slots,

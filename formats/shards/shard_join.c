@@ -34,16 +34,6 @@ static int again(const struct join *j, uint64_t part, int code, const char *what
 
 /* ---- journals ---- */
 
-static bool string_is(struct slu_json_value a, struct slu_json_value b, const char *key)
-{
-    struct slu_json_value x, y;
-    const char *p;
-    size_t n;
-
-    return slu_json_get(a, key, &x) && slu_json_get(b, key, &y) &&
-           slu_json_string(x, &p, &n) && slu_json_is(y, p);
-}
-
 /* Reads the journal's spans. false: it has none. */
 static bool read_spans(const struct join *j, struct slu_json_value head,
                        struct slu_shards_span *span)
@@ -70,28 +60,21 @@ static bool read_spans(const struct join *j, struct slu_json_value head,
 static int check_head(const struct join *j, uint64_t part, const struct slu_buf *text,
                       struct slu_shards_span *span, struct slu_err *err)
 {
-    static const char *const keys[] = {"version", "format", "arguments", "input"};
-    struct slu_json *ours = NULL, *theirs = NULL;
+    struct slu_json *theirs = NULL;
     const uint8_t *nl = memchr(text->data, '\n', text->len);
-    char what[64] = "";
+    char what[512];
     uint64_t index, of;
-    int rc = slu_json_parse(&ours, j->mark.data, j->mark.len, err);
+    int rc = SLU_OK;
 
-    if (!rc &&
-        (!nl || slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)))
+    if (!nl || slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL))
         rc = again(j, part, SLU_E_FORMAT, "is not the journal of a part", err);
-    for (unsigned i = 0; i < 4 && !rc; i++)
-        if (!string_is(slu_json_root(ours), slu_json_root(theirs), keys[i])) {
-            snprintf(what, sizeof what, "is of a shuffle of other %s",
-                     i < 2 ? "arguments" : keys[i]);
-            rc = again(j, part, SLU_E_MISMATCH, what, err);
-        }
+    else if (slu_shards_head_differs(text, &j->mark, false, what, sizeof what))
+        rc = again(j, part, SLU_E_MISMATCH, what, err);
     struct slu_json_value head = slu_json_root(theirs);
     if (!rc &&
         (!slu_shards_u64(head, "part", &index) || !slu_shards_u64(head, "of", &of) ||
          index != part || of != j->of || !read_spans(j, head, span)))
         rc = again(j, part, SLU_E_MISMATCH, "is of another part", err);
-    slu_json_free(ours);
     slu_json_free(theirs);
     return rc;
 }

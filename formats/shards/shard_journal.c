@@ -1,8 +1,8 @@
 /* shard_journal.c - DIR/.partial/journal lists the complete shards while a set is
  * written, so that a shuffle that was killed can continue.
  *
- * The first line has the facts that must agree: the format and all arguments that
- * decide the bytes of a shard, and the sum of the input. Then follows a line for each
+ * The first line is the record: {"made":{…},"input":HASH}, by which options the shards
+ * are made (lib/flow/made.h) and from what. Then follows a line for each
  * complete shard: its files' bytes and hashes, and a hash of its sequences in order. A
  * run that finds a journal with the same first line takes over each shard whose files
  * exist with these bytes and hashes. When the sequences of such a shard come, their
@@ -10,6 +10,7 @@
  * is ignored: its shard is written again.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,93 +19,81 @@
 #include "formats/shards/shard_private.h"
 #include "lib/base/json.h"
 #include "lib/base/pipe.h"
+#include "lib/flow/made.h"
 
 /* ---- the first line ---- */
 
-static int put_hash(struct slu_buf *t, const char *key, const struct slu_buf *of,
-                    struct slu_err *err)
+int slu_shards_record(struct slu_shards *s, struct slu_err *err)
 {
-    char hex[33];
+    const struct slu_made none = {.program = "shuffle", .seed = s->cfg.seed};
+    struct slu_made m;
+    int rc = slu_made_copy(&m, s->cfg.made ? s->cfg.made : &none, err);
 
-    slu_u128_hex(slu_hash128(of->data, of->len), hex);
-    return slu_buf_printf(t, err, ",\"%s\":\"%s\"", key, hex);
-}
-
-/* Appends all arguments that decide the bytes of a shard, except the input. */
-static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
-                         struct slu_err *err)
-{
-    const struct slu_shards_cfg *c = &s->cfg;
-    const struct slu_header *h = &s->header;
-    char hex[33];
-    struct slu_u128 print;
-
-    memcpy(&print, h->fingerprint, sizeof print);
-    slu_u128_hex(print, hex);
-    int rc = slu_buf_printf(
-        t, err, "%d %d %d %d %s %llu %u %d %llu %llu %llu %llu %s\n", c->drop_last,
-        c->compress_set, c->compress_level, (int)c->member,
-        c->olmo_path ? c->olmo_path : "", (unsigned long long)c->seed, h->tok_bytes,
-        h->label_tokens, (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
-        (unsigned long long)h->bos, (unsigned long long)h->pad, hex);
-
-    if (!rc && s->masks)
-        rc = slu_buf_printf(t, err, "masks\n");
-    if (!rc && c->max_segments)
-        rc = slu_buf_printf(t, err, "segments %llu\n",
-                            (unsigned long long)c->max_segments);
-    if (!rc) /* which may lack its provenance */
-        rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
-                            c->olmo_tokenizer ? c->olmo_tokenizer : "");
-    if (!rc && c->documents)
-        rc = slu_buf_printf(t, err, "documents %llu %llu %llu\n",
-                            (unsigned long long)s->bucket[0].pub.rule.per_tok,
-                            (unsigned long long)s->bucket[0].pub.rule.per_seq,
-                            (unsigned long long)s->bucket[0].pub.rule.size);
-    for (unsigned i = 0; i < s->n_bucket && !rc && !c->documents; i++)
-        rc = slu_buf_printf(t, err, "%llu %llu\n",
-                            (unsigned long long)s->bucket[i].pub.length,
-                            (unsigned long long)s->bucket[i].pub.shard_sequences);
-    if (!rc && c->documents && c->accept_mismatch) /* none of them was checked */
-        rc = slu_buf_printf(t, err, "mismatch\n");
-    for (size_t i = 0; i < h->n_step && !rc; i++)
-        rc = slu_step_put_json(&h->step[i], t, err);
+    s->cfg.made = NULL;
+    if (!rc && s->cfg.documents && s->cfg.accept_mismatch)
+        rc = slu_made_fact(&m, err, "documents=unchecked");
+    if (!rc)
+        rc = slu_buf_printf(&s->record, err, "{\"made\":{");
+    if (!rc)
+        rc = slu_made_put(&m, UINT_MAX, &s->record, err);
+    slu_made_release(&m);
     return rc;
 }
 
-static int put_input(const struct slu_sum *in, struct slu_u128 id, struct slu_buf *t,
-                     struct slu_err *err)
+/* Appends all that decides a shard and is no option: the header, and what the input
+ * says of its sequences. */
+static int put_input(const struct slu_shards *s, const struct slu_sum *in,
+                     struct slu_buf *t, struct slu_err *err)
 {
-    char sum[33], trace[33], hex[33];
+    static const struct slu_sum none;
+    const struct slu_header *h = &s->header;
+    const uint64_t now[] = {h->tok_bytes,
+                            h->label_tokens,
+                            h->inner_padding,
+                            s->masks,
+                            h->vocab_size,
+                            h->eos,
+                            h->bos,
+                            h->pad,
+                            s->cfg.input_id.lo,
+                            s->cfg.input_id.hi};
 
-    if (!in)
-        return SLU_OK;
-    slu_u128_hex(in->checksum, sum);
-    slu_u128_hex(in->trace_checksum, trace);
-    slu_u128_hex(id, hex);
-    return slu_buf_printf(t, err, "%llu %llu %s %s %s",
-                          (unsigned long long)in->n.sequences,
-                          (unsigned long long)in->n.tokens, sum, trace, hex);
+    in = in ? in : &none;
+    const struct {
+        const void *p;
+        size_t n;
+    } of[] = {{now, sizeof now},
+              {h->fingerprint, sizeof h->fingerprint},
+              {&in->n.sequences, sizeof in->n.sequences},
+              {&in->n.tokens, sizeof in->n.tokens},
+              {&in->checksum, sizeof in->checksum},
+              {&in->trace_checksum, sizeof in->trace_checksum}};
+    int rc = SLU_OK;
+    for (size_t i = 0; i < sizeof of / sizeof *of && !rc; i++)
+        rc = slu_buf_append(t, of[i].p, of[i].n, err);
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+        rc = slu_buf_append(t, &s->bucket[i].pub.length, sizeof(uint64_t), err);
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+        rc = slu_buf_append(t, &s->bucket[i].pub.rule, sizeof s->bucket[i].pub.rule,
+                            err);
+    for (size_t i = 0; i < h->n_step && !rc; i++)
+        rc = slu_step_put_json(&h->step[i], t, err);
+    return rc;
 }
 
 int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
                     const char *more, struct slu_buf *t, struct slu_err *err)
 {
     struct slu_buf of = SLU_BUF_INIT;
-    int rc = put_arguments(s, &of, err);
+    char hex[33];
+    int rc = put_input(s, in, &of, err);
 
-    if (!rc)
-        rc = slu_buf_printf(t, err, "{\"version\":\"%s\",\"format\":\"%s\"",
-                            SLU_VERSION, s->cfg.format->name);
-    if (!rc)
-        rc = put_hash(t, "arguments", &of, err);
-    slu_buf_clear(&of);
-    if (!rc)
-        rc = put_input(in, s->cfg.input_id, &of, err);
-    if (!rc)
-        rc = put_hash(t, "input", &of, err);
+    if (!rc) {
+        slu_u128_hex(slu_hash128(of.data, of.len), hex);
+        rc = slu_buf_append(t, s->record.data, s->record.len, err);
+    }
     slu_buf_release(&of);
-    return rc ? rc : slu_buf_printf(t, err, "%s}\n", more);
+    return rc ? rc : slu_buf_printf(t, err, "},\"input\":\"%s\"%s}\n", hex, more);
 }
 
 bool slu_shards_is_head(const struct slu_buf *text)
@@ -112,11 +101,49 @@ bool slu_shards_is_head(const struct slu_buf *text)
     const uint8_t *nl = text->len ? memchr(text->data, '\n', text->len) : NULL;
     struct slu_json *j = NULL;
     bool is = nl && !slu_json_parse(&j, text->data, (size_t)(nl - text->data), NULL) &&
-              slu_json_get_string(slu_json_root(j), "arguments", NULL) &&
-              slu_json_get_string(slu_json_root(j), "format", NULL);
+              slu_json_get_string(slu_json_root(j), "input", NULL);
 
     slu_json_free(j);
     return is;
+}
+
+/* Whether the heads differ, of which neither is the other's bytes. */
+static bool differ(struct slu_json_value was, struct slu_json_value now, bool parts,
+                   char *text, size_t cap)
+{
+    struct slu_json_value a, b;
+
+    if (!slu_json_get(was, "made", &a) || !slu_json_get(now, "made", &b))
+        snprintf(text, cap, "was made by an earlier version of sluice");
+    else if (slu_made_differs(a, b, text, cap))
+        return true;
+    else if (strcmp(slu_json_get_string(was, "input", ""),
+                    slu_json_get_string(now, "input", "")) != 0)
+        snprintf(text, cap, "was made from other input");
+    else if (parts)
+        snprintf(text, cap, "was made in other parts");
+    else
+        return false;
+    return true;
+}
+
+bool slu_shards_head_differs(const struct slu_buf *was, const struct slu_buf *now,
+                             bool parts, char *text, size_t cap)
+{
+    const uint8_t *nl = was->len ? memchr(was->data, '\n', was->len) : NULL;
+    struct slu_json *a = NULL, *b = NULL;
+    bool differs = true;
+
+    if (nl && (size_t)(nl - was->data) + 1 == now->len &&
+        !memcmp(was->data, now->data, now->len))
+        return false;
+    snprintf(text, cap, "begins with a line that is no record");
+    if (nl && !slu_json_parse(&a, was->data, (size_t)(nl - was->data), NULL) &&
+        !slu_json_parse(&b, now->data, now->len, NULL))
+        differs = differ(slu_json_root(a), slu_json_root(b), parts, text, cap);
+    slu_json_free(a);
+    slu_json_free(b);
+    return differs;
 }
 
 /* ---- lines ---- */
@@ -348,63 +375,20 @@ int slu_shards_look(struct slu_shards *s, unsigned n_threads, struct slu_err *er
 
 /* ---- the beginning of a run ---- */
 
-/* Whether a member is a string and equal in both. */
-static bool same(struct slu_json_value a, struct slu_json_value b, const char *key)
-{
-    struct slu_json_value x, y;
-    const char *p;
-    size_t n;
-
-    return slu_json_get(a, key, &x) && slu_json_get(b, key, &y) &&
-           slu_json_string(x, &p, &n) && slu_json_is(y, p);
-}
-
-const char *slu_shards_head_differs(const struct slu_buf *head,
-                                    const struct slu_buf *text)
-{
-    struct slu_json *ours = NULL, *theirs = NULL;
-    const uint8_t *nl = memchr(text->data, '\n', text->len);
-    const char *what = "arguments";
-
-    if (nl && (size_t)(nl - text->data) + 1 == head->len &&
-        !memcmp(head->data, text->data, head->len))
-        return "";
-    if (nl && !slu_json_parse(&ours, head->data, head->len, NULL) &&
-        !slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)) {
-        struct slu_json_value a = slu_json_root(ours), b = slu_json_root(theirs);
-        if (same(a, b, "version") && same(a, b, "format") && same(a, b, "arguments"))
-            what = same(a, b, "input") ? "parts" : "input";
-    }
-    slu_json_free(ours);
-    slu_json_free(theirs);
-    return what;
-}
-
-/* Compares the journal's head with ours. SLU_E_MISMATCH names the difference. */
-static int compare(const struct slu_shards *s, const struct slu_buf *head,
-                   const struct slu_buf *text, struct slu_err *err)
-{
-    const char *other = slu_shards_head_differs(head, text);
-
-    if (!*other)
-        return SLU_OK;
-    return slu_advise(
-        err, SLU_ADVISE_REPLACE_SET,
-        slu_fail(err, SLU_E_MISMATCH,
-                 "%s: holds the beginning of a shard set that a shuffle of other %s "
-                 "was writing when it was stopped; run that shuffle again",
-                 s->dir, other));
-}
-
 /* Reads the journal, whose first line slu_set_begin has written, or a stopped run. */
 static int load(struct slu_shards *s, const struct slu_buf *head, struct slu_err *err)
 {
     struct slu_buf text = SLU_BUF_INIT;
     const char *path = (const char *)s->journal_path.data;
+    char what[512];
     int rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
 
-    if (!rc)
-        rc = compare(s, head, &text, err);
+    if (!rc && slu_shards_head_differs(&text, head, true, what, sizeof what))
+        rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: the set that a stopped run has begun here %s; "
+                                 "run that command again",
+                                 s->dir, what));
     if (!rc)
         rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
     slu_buf_release(&text);
@@ -435,8 +419,12 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
                      unsigned n_threads, struct slu_err *err)
 {
     struct slu_buf head = SLU_BUF_INIT;
+    char text[512];
     int rc = slu_shards_head(s, input, "", &head, err);
 
+    if (!rc && s->published.len &&
+        !slu_shards_head_differs(&s->published, &head, true, text, sizeof text))
+        rc = SLU_EOF;
     if (!rc)
         rc = slu_set_begin(&s->out, s->dir, s->cfg.format, &head, s->cfg.replace, err);
     if (!rc)

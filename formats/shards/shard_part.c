@@ -56,6 +56,7 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
     const char *path = (const char *)s->journal_path.data;
     struct slu_buf text = SLU_BUF_INIT;
     struct slu_shards_end e;
+    char what[512];
     size_t at;
     bool damaged;
     int rc = SLU_OK;
@@ -73,12 +74,9 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
         slu_buf_release(&text);
         return rc;
     }
-    const char *other = slu_shards_head_differs(head, &text);
-    if (*other)
+    if (slu_shards_head_differs(&text, head, true, what, sizeof what))
         rc = slu_advise(err, SLU_ADVISE_FORCE,
-                        slu_fail(err, SLU_E_MISMATCH,
-                                 "%s: belongs to a shuffle of other %s; remove it",
-                                 path, other));
+                        slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it", path, what));
     const int there = rc ? rc : slu_set_check_mark(s->dir, mark, NULL);
     if (!rc && there >= 0 && slu_shards_get_end(s, &text, &e, &at, &damaged)) {
         char partial[4096];

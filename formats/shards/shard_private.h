@@ -100,6 +100,9 @@ struct slu_shards {
     struct slu_shards_cfg cfg;
     char *dir;
     struct slu_set_out out;   /* where the files are written */
+    struct slu_buf record;    /* see slu_shards_record */
+    struct slu_buf published; /* first line of a set of this record that a killed run
+                                 had written, and slu_shards_new has published */
     void *state;              /* state of the format */
     struct slu_header header; /* of the segment rows: without tokens and masks */
     bool masks;
@@ -230,14 +233,18 @@ int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
 
 /* ---- shard_journal.c ---- */
 
-/* Appends a journal's first line: the facts that must agree, and `more` members, each
+/* Sets s->record, the beginning of all first lines, from cfg.made. */
+int slu_shards_record(struct slu_shards *s, struct slu_err *err);
+/* Appends a journal's first line: {"made":{…},"input":HASH}, and `more` members, each
  * with a comma before it. */
 int slu_shards_head(const struct slu_shards *s, const struct slu_sum *input,
                     const char *more, struct slu_buf *t, struct slu_err *err);
-/* What differs in the heads: "arguments", "input", else "parts"; "" if nothing. */
-const char *slu_shards_head_differs(const struct slu_buf *head,
-                                    const struct slu_buf *text);
-/* Whether the text begins with such a line, of whatever facts. */
+/* Whether the first line of `was` differs from the line `now`: in record or input, and,
+ * with `parts`, in all else. text: the first difference, as "was made with --min=256,
+ * now --min=512". */
+bool slu_shards_head_differs(const struct slu_buf *was, const struct slu_buf *now,
+                             bool parts, char *text, size_t cap);
+/* Whether the text begins with such a line, of whatever record. */
 bool slu_shards_is_head(const struct slu_buf *text);
 /* Appends the line of a complete shard. */
 int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
@@ -270,7 +277,8 @@ void slu_shards_file_name(const struct slu_shards *s, const struct slu_shards_bu
  * shards that are taken over, and opens it for appending. */
 int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
                              struct slu_err *err);
-/* Prepares the folder; takes over the shards of an earlier run with the same head. */
+/* Prepares the folder; takes over the shards of an earlier run with the same head.
+ * SLU_EOF: slu_shards_new has published the set. */
 int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
                      unsigned n_threads, struct slu_err *err);
 /* The shard of this number from an earlier run; NULL: it has to be written. Any

@@ -134,6 +134,7 @@ static bool run_differs(value was, value now, char *text, size_t cap)
                *b = slu_json_get_string(now, "program", "?");
     const char *stage = slu_json_get_string(was, "stage", "none"),
                *is = slu_json_get_string(now, "stage", "none");
+    const char *version = slu_json_get_string(was, "version", "");
     char part[64], as[64];
 
     part_of(was, part);
@@ -142,8 +143,9 @@ static bool run_differs(value was, value now, char *text, size_t cap)
         snprintf(text, cap, "was made by %s, not %s", a, b);
     else if (number_of(was, "bytes") != number_of(now, "bytes"))
         snprintf(text, cap,
-                 "was made by version %s, which writes other bytes than this one, %s",
-                 slu_json_get_string(was, "version", "?"), SLU_VERSION);
+                 "was made by %sversion%s%s, which writes other bytes than this one, "
+                 "%s",
+                 *version ? "" : "another ", *version ? " " : "", version, SLU_VERSION);
     else if (strcmp(stage, is))
         snprintf(text, cap, "was made by --stage %s, now %s", stage, is);
     else if (strcmp(part, as))

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # shards_replaced.sh - `shuffle --replace-set` that fails or is killed: on a full disk, at every call that renames, in
 # folders that cannot be renamed or have files of others, the old set or the new one is there afterwards, whole, by bytes;
-# readers say what is going on; the next call goes on without the input. A pipe from a set into itself.
+# readers say what is going on; the next call of the same command on the same input finishes it. A pipe from a set into itself.
 # check-more: longer
 
 have tokenize decompose pack shuffle inspect || return 0
@@ -36,12 +36,7 @@ whole() {
     else
         echo "  $1: nothing is there, status $has" >>bad
     fi
-    ready=
-    [ ! -e set/.partial/ready ] || ready=1
-    [ -z "$ready" ] || mv p.tks away # it goes on without
-    [ -z "$ready" ] || head -c 3000 away >p.tks
     replace >/dev/null 2>said || echo "  $1: the same again: $(head -n 1 said)" >>bad
-    [ -z "$ready" ] || mv away p.tks
     { [ "$(sum)" = "$new" ] && [ ! -e set/.partial ]; } || echo "  $1: the same again gives another set" >>bad
     [ -z "$theirs" ] || [ "$(find set -name mine | wc -l)" = 2 ] || echo "  $1: a file of somebody is gone" >>bad
 }
@@ -115,9 +110,40 @@ rm -rf set && cp -r between set
 status "and with it, another set" 0 make --replace-set --seed 1 -o set p.tks
 same "  takes its place" "$old" "$(sha_tree set)"
 rm -rf set && cp -r between set
+"$BIN/shuffle" --no-provenance --sample 0.9 p.tks -o q.tks
+status "the same command with other input" 1 make --seed 2 -o set q.tks
+check "  does not take the set for its own" grep -q 'not empty' "$TMP/err"
+same "  which is there, whole" "$new" "$(sha_tree set)"
+rm -rf set && cp -r between set
+make --seed 2 -o of-q q.tks
+status "and with --replace-set" 0 make --replace-set --seed 2 -o set q.tks
+same "  replaces it" "$(sha_tree of-q)" "$(sha_tree set)"
+rm -rf set && cp -r between set
 printf x >>set/.partial/D_6/shard-0000000.tar
 status "what is ready was changed" 1 replace
 check "  is said, and what to do" grep -q 'set/.partial.*remove set/.partial to begin anew' "$TMP/err"
+
+# What the input says of itself is enough, where the order is its own: it is not read.
+rm -rf set
+keep() { "$BIN/shuffle" -T 1 --format olmo --documents --order keep -o set "$1"; }
+tokenize -q -t bytes c.jsonl >d.tks
+tokenize -q -t bytes --sample 0.9 c.jsonl >e.tks
+keep d.tks 2>/dev/null && kept=$(sha_tree set)
+for ((at = 1; ; at++)); do
+    rm -rf set
+    SHIM_AT=name:$at LD_PRELOAD=$fault code keep d.tks >/dev/null 2>&1
+    [ $ended = 137 ] || break
+    [ ! -e set/.partial/ready ] || break
+done
+check "killed while it published" test -e set/.partial/ready
+cp -r set between.keep
+status "with another stream" 1 keep e.tks
+check "  the set is not its own" grep -q 'not empty' "$TMP/err"
+rm -rf set && mv between.keep set
+printf '\1\2\3' | dd of=d.tks bs=1 seek=30000 conv=notrunc 2>/dev/null
+status "with its stream, of which the tail alone is right" 0 keep d.tks
+check "  is said" grep -q 'set: the set that this command had written when it was stopped is published now' "$TMP/err"
+same "  the set" "$kept" "$(sha_tree set)"
 
 # Two names of one file: a rename of one to the other does nothing.
 rm -rf set && cp -rl old set

@@ -94,7 +94,7 @@ if shim fault >/dev/null; then
     SHIM_AT=name:10 LD_PRELOAD=$SHIM/fault.so code keep -T 1 -o set a b >/dev/null 2>&1
     first=$(stat -c %i set/.partial/documents/*001.npy)
     status "of other sets: refused" 1 keep -o set a b a
-    check "by its input" grep -q 'of other input' err
+    check "by its input" grep -q 'was made from other input' err
     status "the same again" 0 keep -o set a b
     same "and a whole shard is the file it was" "$first" "$(stat -c %i set/documents/*001.npy)"
 fi

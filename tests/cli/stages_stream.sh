@@ -137,8 +137,8 @@ for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/i
 done
 for v in ids domains; do
     shm --stage scatter -f $part $v.cut.tks
-    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: belongs to a shuffle of other input; remove it, or use -f' shm --stage gather $part -o set
-    refuses "finish, with $v" 'is of a shuffle of other input; run part 0/1 again' shm --stage finish -o set
+    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: was made from other input; remove it, or use -f' shm --stage gather $part -o set
+    refuses "finish, with $v" 'wsh/shards.0-of-1.jsonl: was made from other input; run part 0/1 again' shm --stage finish -o set
     shm --stage gather -f --replace-set $part -o set && shm --stage finish -o set
     same "  made again, it is that of one run" "$(set_of $v.cut.tks one)" "$(sha_tree set)"
 done
@@ -150,7 +150,7 @@ refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: differs from the part.s 
 rm wsh/rows.*
 shm --stage gather $part -o set && shm --stage finish -o set
 same "  without them it is made again" "$whole" "$(sha_tree set)"
-refuses "another licence, which no provenance tells of" 'other arguments; run part 0/1 again' shm --no-provenance --license MIT --stage finish -o set
+refuses "another licence, which no provenance tells of" 'was made without --license, now --license=MIT; run part 0/1 again' shm --no-provenance --license MIT --stage finish -o set
 
 # Parts of a job are made in one way.
 tokenize -q -t bytes -o all.tks c.jsonl

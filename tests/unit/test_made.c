@@ -40,6 +40,9 @@ static void test_differences(void **state)
             "was made by pack, not dedup");
     differs("flow=near stage=sign", RUN "[]}",
             "was made by an earlier version of sluice");
+    differs("{\"program\":\"dedup\"}", RUN "[]}",
+            "was made by another version, which writes other bytes than this "
+            "one, " SLU_VERSION);
     differs("{\"program\":\"dedup\",\"version\":\"0.1\"}", RUN "[]}",
             "was made by version 0.1, which writes other bytes than this "
             "one, " SLU_VERSION);

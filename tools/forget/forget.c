@@ -257,17 +257,22 @@ static int open_shards(struct job *j, struct slu_err *err)
                                  .tmpdir = ctx->common.tmpdir,
                                  .accept_mismatch = o->accept_mismatch,
                                  .zstd_level = ctx->common.zstd_level,
-                                 .memory_byte = ctx->common.memory / 2 + (24 << 20),
-                                 .input_id = slu_idset_sum(o->ids_drop.set)};
+                                 .memory_byte = ctx->common.memory / 2 + (24 << 20)};
 
+    struct slu_made made;
     slu_header_init(&h);
     slu_header_init(&mine);
     int rc = slu_forget_cfg(j->forget, o->pad, &cfg, &h, err);
     if (!rc)
         rc = cli_stream_header(ctx, &h, &mine, err);
     cfg.header = &mine;
-    if (!rc)
-        rc = slu_shards_new(&j->shards, &cfg, err);
+    if (!rc) {
+        rc = cli_made(ctx, &made, CLI_OF_STAGES, err);
+        cfg.made = &made;
+        if (!rc)
+            rc = slu_shards_new(&j->shards, &cfg, err);
+        slu_made_release(&made);
+    }
     slu_header_release(&h);
     slu_header_release(&mine);
     return rc;
@@ -413,14 +418,20 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_shards_write(j.shards, source, &j, &slu_forget_result(j.forget)->in,
                               (unsigned)ctx->common.threads,
                               cli_slots(ctx, ctx->common.memory / 4), err);
-    if (!rc)
+    if (rc == SLU_EOF) {
+        cli_warn(ctx,
+                 "%s: the set that this command had written when it was stopped is "
+                 "published now",
+                 ctx->common.output);
+    } else if (!rc) {
         rc = finish(&j, err);
-    if (!rc)
-        say(&j);
+        if (!rc)
+            say(&j);
+    }
     slu_shards_free(j.shards);
     slu_forget_free(j.forget);
     cli_list_release(&o->ids_drop);
-    return rc;
+    return rc == SLU_EOF ? SLU_OK : rc;
 }
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)

@@ -7,6 +7,7 @@
 
 #include "lib/base/json_write.h"
 #include "lib/base/number.h"
+#include "lib/flow/made.h"
 #include "tools/shuffle/shuffle.h"
 
 const char *const shuffle_lasts[] = {"keep", "drop", NULL};
@@ -202,6 +203,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .olmo_tokenizer = o->olmo_tokenizer,
                                  .license = o->license,
                                  .input_id = j->input_id};
+    struct slu_made made;
     char *text = NULL;
     int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
 
@@ -219,13 +221,13 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
     }
     if (!rc && cfg.replace && !parts)
         warn_replaced(ctx, cfg.dir);
-    if (!rc)
-        rc = slu_shards_new(&j->shards, &cfg, err);
-    if (rc == SLU_EOF)
-        cli_warn(ctx,
-                 "%s: the set that this command had written when it was stopped is "
-                 "published now; no input was read",
-                 cfg.dir);
+    if (!rc) {
+        rc = cli_made(ctx, &made, CLI_OF_STAGES, err);
+        cfg.made = &made;
+        if (!rc)
+            rc = slu_shards_new(&j->shards, &cfg, err);
+        slu_made_release(&made);
+    }
     slu_header_release(&h);
     return rc;
 }
@@ -264,6 +266,11 @@ int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
     if (!rc)
         rc = slu_shards_write(j->shards, source, j, j->pass ? &j->summary.sum : &j->in,
                               (unsigned)j->ctx->common.threads, n_slots, err);
+    if (rc == SLU_EOF)
+        cli_warn(j->ctx,
+                 "%s: the set that this command had written when it was stopped is "
+                 "published now",
+                 j->ctx->common.output);
     if (!rc && j->pass &&
         (j->in.n.sequences != j->summary.sum.n.sequences ||
          j->in.n.tokens != j->summary.sum.n.tokens ||

@@ -197,7 +197,26 @@ static int check_size(const char *path, uint64_t n_byte, struct slu_err *err)
                     path, (unsigned long long)st.st_size, (unsigned long long)n_byte);
 }
 
-int slu_shards_check_sizes(const struct slu_shards *s, const char *dir,
+/* Whether the file of a finished set has this hash: by the set's list, or by reading. */
+static int check_hash(const struct slu_filelist *set, const char *name,
+                      const char *path, uint64_t xxh3, struct slu_err *err)
+{
+    const struct slu_file *listed = slu_filelist_find(set, name);
+    struct slu_digest is = listed ? listed->digest : (struct slu_digest){0, 0};
+    struct slu_buf scratch = SLU_BUF_INIT;
+    int rc = listed ? SLU_OK : slu_file_digest(path, &scratch, &is, err);
+
+    slu_buf_release(&scratch);
+    return rc || is.xxh3 == xxh3
+               ? rc
+               : slu_fail(
+                     err, SLU_E_MISMATCH,
+                     "%s is not the file that was written, but that of another set",
+                     path);
+}
+
+int slu_shards_check_files(const struct slu_shards *s, const char *dir,
+                           const struct slu_filelist *set,
                            const struct slu_shards_bucket *b,
                            const struct slu_shard_facts *f, struct slu_err *err)
 {
@@ -211,6 +230,8 @@ int slu_shards_check_sizes(const struct slu_shards *s, const char *dir,
         rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
         if (!rc)
             rc = check_size((const char *)path.data, f->n_byte[i], err);
+        if (!rc && set)
+            rc = check_hash(set, name, (const char *)path.data, f->xxh3[i], err);
     }
     slu_buf_release(&path);
     return rc;
@@ -272,17 +293,20 @@ static bool report_is_there(const struct slu_shards *s)
     return ok;
 }
 
-/* Checks the file in a line of manifest.jsonl. */
-static bool file_is_there(const struct slu_shards *s, const char *line, size_t n)
+/* Whether all files of a list in the set's folder, or in the one of this name there, have
+ * its sizes. */
+static bool sizes_are(const struct slu_shards *s, const char *folder,
+                      const struct slu_filelist *l)
 {
-    struct slu_json *j = NULL;
-    struct slu_shardset_entry e;
-    char path[4096];
-    bool ok = !slu_json_parse(&j, line, n, NULL) &&
-              slu_shardset_get_entry(&e, slu_json_root(j)) &&
-              !set_path(s, e.file, path) && !check_size(path, e.n_byte, NULL);
+    char path[4096], name[1024];
+    bool ok = true;
 
-    slu_json_free(j);
+    for (size_t i = 0; i < l->n && ok; i++) {
+        int n = snprintf(name, sizeof name, "%s%s%s", folder, *folder ? "/" : "",
+                         l->file[i].name);
+        ok = n > 0 && n < (int)sizeof name && !set_path(s, name, path) &&
+             !check_size(path, l->file[i].digest.n_byte, NULL);
+    }
     return ok;
 }
 
@@ -291,36 +315,42 @@ static bool set_folder_is_there(const struct slu_shards *s)
 {
     const char *folder = s->cfg.format->set_folder;
     struct slu_filelist l = SLU_FILELIST_INIT;
-    char path[4096], name[1024];
-    int rc = SLU_EOF;
+    char path[4096];
+    bool ok = !folder || set_path(s, folder, path) ||
+              (slu_filelist_load(&l, path, NULL) >= 0 && sizes_are(s, folder, &l));
 
-    if (folder && !set_path(s, folder, path))
-        rc = slu_filelist_load(&l, path, NULL);
-    for (size_t i = 0; i < l.n && !rc; i++) {
-        int n = snprintf(name, sizeof name, "%s/%s", folder, l.file[i].name);
-        if (n < 0 || n >= (int)sizeof name || set_path(s, name, path))
-            rc = SLU_E_IO;
-        else
-            rc = check_size(path, l.file[i].digest.n_byte, NULL);
-    }
     slu_filelist_release(&l);
-    return rc >= 0;
+    return ok;
 }
 
-bool slu_shards_set_is_there(const struct slu_shards *s)
+int slu_shards_listed(const struct slu_shards *s, struct slu_filelist *l,
+                      struct slu_err *err)
 {
+    struct slu_shardset_entry e;
     char path[4096], *line = NULL;
     size_t cap = 0;
     ssize_t n;
-    FILE *f = NULL;
-    bool ok = report_is_there(s) && set_folder_is_there(s) &&
-              !set_path(s, "manifest.jsonl", path) && !slu_check_regular(path, NULL) &&
-              (f = fopen(path, "re"));
+    int rc = SLU_OK;
+    FILE *f = !set_path(s, "manifest.jsonl", path) && !slu_check_regular(path, NULL)
+                  ? fopen(path, "re")
+                  : NULL;
 
-    while (ok && (n = getline(&line, &cap, f)) > 0)
-        ok = file_is_there(s, line, (size_t)n);
+    while (f && !rc && (n = getline(&line, &cap, f)) > 0) {
+        struct slu_json *j = NULL;
+        if (!slu_json_parse(&j, line, (size_t)n, NULL) &&
+            slu_shardset_get_entry(&e, slu_json_root(j)))
+            rc = slu_filelist_add(l, e.file, &(struct slu_digest){e.n_byte, e.xxh3},
+                                  err);
+        slu_json_free(j);
+    }
+    slu_filelist_settle(l);
     free(line);
     if (f)
         (void)fclose(f);
-    return ok;
+    return rc;
+}
+
+bool slu_shards_set_is_there(const struct slu_shards *s, const struct slu_filelist *l)
+{
+    return report_is_there(s) && set_folder_is_there(s) && sizes_are(s, "", l);
 }

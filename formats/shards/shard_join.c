@@ -15,6 +15,7 @@ struct join {
     struct slu_buf mark;
     const char *dir;             /* of the shards: DIR/.partial, or of a finished set */
     bool finished;               /* the set is already finished */
+    struct slu_filelist *set;    /* files of the finished set, or NULL */
     bool ended[SLU_MAX_BUCKETS]; /* the bucket's last sequences have come */
     struct rows {
         char **path; /* path of each part's journal, in order */
@@ -142,8 +143,8 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
             d.facts.n_seq !=
                 (d.facts.number + 1 == want[k] ? x[k].n_last : b->pub.shard_sequences))
             return again(j, part, SLU_E_FORMAT, "has a shard of the wrong size", err);
-        rc = slu_shards_check_sizes(s, j->dir, b, &d.facts, err);
-        if (rc == SLU_E_TRUNCATED && err)
+        rc = slu_shards_check_files(s, j->dir, j->set, b, &d.facts, err);
+        if ((rc == SLU_E_TRUNCATED || rc == SLU_E_MISMATCH) && err)
             rc = again(j, part, rc, strdupa(err->msg), err);
         if (!rc)
             rc = slu_shards_adopt(b, &d, err);
@@ -362,19 +363,22 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
                     const struct slu_sum *input, struct slu_err *err)
 {
     struct join j = {.s = s, .work = work, .of = of};
-    int there = SLU_OK;
+    struct slu_filelist set = SLU_FILELIST_INIT;
+    int there = SLU_OK, bad = SLU_OK;
     int rc = slu_shards_part_mark(s, of, input, &j.mark, err);
 
     s->keep = true;
     if (!rc)
         rc = there = slu_set_begin_join(&s->out, s->dir, s->cfg.format, &j.mark, err);
     j.dir = there == SLU_EOF ? s->dir : s->out.at;
+    j.set = there == SLU_EOF ? &set : NULL;
+    if (j.set)
+        bad = slu_shards_listed(s, j.set, err);
     /* The set is made again if any of its files differs. */
-    j.finished = there == SLU_EOF && !s->cfg.force && slu_shards_set_is_there(s);
-    for (uint64_t i = 0; i < of && rc >= 0; i++) {
-        int bad = read_part(&j, i, err);
-        rc = bad ? bad : rc;
-    }
+    j.finished = j.set && !bad && !s->cfg.force && slu_shards_set_is_there(s, j.set);
+    for (uint64_t i = 0; i < of && rc >= 0 && !bad; i++)
+        bad = read_part(&j, i, err);
+    rc = bad ? bad : rc;
     if (there == SLU_EOF && rc == SLU_EOF && !j.finished)
         rc = reopen(&j, err);
     if (rc == SLU_EOF)
@@ -387,6 +391,7 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
             free(j.rows[i].path[k]);
         free(j.rows[i].path);
     }
+    slu_filelist_release(&set);
     slu_buf_release(&j.mark);
     return rc;
 }

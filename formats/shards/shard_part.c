@@ -17,24 +17,31 @@ static int adopt(struct slu_shards *s, const char *dir, const struct slu_buf *te
                  size_t head, size_t end, const struct slu_shards_end *e,
                  struct slu_err *err)
 {
+    struct slu_filelist set = SLU_FILELIST_INIT;
+    const bool finished = dir == s->dir;
     const uint8_t *nl;
     int rc = slu_shards_check_rows(s, s->part.work, s->part.index, s->part.of, e, err);
 
+    if (!rc && finished)
+        rc = slu_shards_listed(s, &set, err);
     for (size_t at = head; at < end && !rc; at = (size_t)(nl - text->data) + 1) {
         struct slu_shards_done d;
         unsigned k;
         nl = memchr(text->data + at, '\n', text->len - at);
         if (!slu_shards_read_line(s, text->data + at, (size_t)(nl - text->data) - at,
                                   &d, &k))
-            return slu_fail(err, SLU_E_FORMAT, "%s: a line does not describe a shard",
-                            (const char *)s->journal_path.data);
-        rc = slu_shards_check_sizes(s, dir, &s->bucket[k], &d.facts, err);
+            rc = slu_fail(err, SLU_E_FORMAT, "%s: a line does not describe a shard",
+                          (const char *)s->journal_path.data);
+        if (!rc)
+            rc = slu_shards_check_files(s, dir, finished ? &set : NULL, &s->bucket[k],
+                                        &d.facts, err);
         if (!rc)
             rc = slu_shards_adopt(&s->bucket[k], &d, err);
     }
     for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         slu_sum_add(&s->sum, &s->bucket[i].sum);
     s->dropped = e->dropped;
+    slu_filelist_release(&set);
     return rc;
 }
 

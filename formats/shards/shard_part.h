@@ -44,14 +44,20 @@ bool slu_shards_get_end(const struct slu_shards *s, const struct slu_buf *text,
 /* Adds a shard's line, the next one of its bucket, to facts and sums. */
 int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *d,
                      struct slu_err *err);
-/* Checks the sizes of the shard's files in dir, or of the part's rows. SLU_E_TRUNCATED
- * names the file that differs. */
-int slu_shards_check_sizes(const struct slu_shards *s, const char *dir,
+/* Checks the shard's files in dir, or the part's rows: their sizes, SLU_E_TRUNCATED, and
+ * if dir is a finished set, whose list is `set`, their hashes, SLU_E_MISMATCH: it may be
+ * another set. The message names the file. set: NULL, or the list; a file that it lacks
+ * is read. */
+int slu_shards_check_files(const struct slu_shards *s, const char *dir,
+                           const struct slu_filelist *set,
                            const struct slu_shards_bucket *b,
                            const struct slu_shard_facts *f, struct slu_err *err);
-/* Whether all files of the folder, which has a report.json, have the sizes that
- * report.json and manifest.jsonl state. */
-bool slu_shards_set_is_there(const struct slu_shards *s);
+/* Adds the files of manifest.jsonl in the folder, as far as it is sound. */
+int slu_shards_listed(const struct slu_shards *s, struct slu_filelist *l,
+                      struct slu_err *err);
+/* Whether all files of the folder, which has a report.json and the list l, have the
+ * sizes that report.json and manifest.jsonl state. */
+bool slu_shards_set_is_there(const struct slu_shards *s, const struct slu_filelist *l);
 int slu_shards_check_rows(const struct slu_shards *s, const char *work, uint64_t index,
                           uint64_t of, const struct slu_shards_end *e,
                           struct slu_err *err);

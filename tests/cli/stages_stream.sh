@@ -130,6 +130,18 @@ status "shards of one part" 0 made first.cut.tks
 same "  are those of one run" "$whole" "$(sha_tree set)"
 same "  finish once more finds them" '"skipped": true' "$(shm --stage finish -o set --stats s.json && grep -o '"skipped": true' s.json)"
 cp -r wsh wsh.first
+# of SEED STAGE ...: two jobs whose files have the same sizes
+of() { shuffle --format megatron --shard-sequences 16 --work wof.$1 --seed $1 --stage "${@:2}"; }
+for seed in 1 2; do of $seed scatter $part first.cut.tks && of $seed gather $part -o of.$seed; done
+of 1 finish -o of.1
+was=$(sha_tree of.1)
+for more in "" -f; do
+    refuses "finish of another job's parts in this set, ${more:-plain}" \
+        'wof.2/shards.0-of-1.jsonl: of.1/D_.* is not the file that was written, but that of another set; run part 0/1 again' \
+        of 2 finish $more -o of.1
+done
+refuses "  and their gather" 'of.1: the folder is not empty' of 2 gather $part -o of.1
+same "  the set stays" "$was" "$(sha_tree of.1)"
 for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/index.json; do
     head -c 100 set/$f >x && cat x >set/$f
     status "finish makes a cut file again: $f" 0 shm --stage finish -o set

@@ -149,7 +149,6 @@ no() {
     status "--save-index to a full disk" 1 dedup $near --save-index /dev/full -o x.tks b.tks
     status "--save-index in a folder that does not exist" 1 dedup $near --save-index no/such -o x.tks b.tks
     check "neither left an output" test ! -e x.tks
-    status "--against in a stage of exact" 2 dedup --exact --stage sign --part 0/1 --work w --against a.idx b.tks
     status "--save-index and -o are two files" 2 dedup $near --save-index x.tks -o x.tks b.tks
 }
 dedup --near --against a.idx --ngram 2 --bands 10 --rows 4 --save-index b.idx -o y.tks b.tks

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the promises of dedup --stage: dedup_stages.py PART... in an empty folder (see dedup_stages.sh).
 
-Parts: equal index refused refused_exact forged damaged killed. FULL=1: more places of damage, more fail-points.
+Parts: equal index index_exact refused refused_exact forged damaged killed. FULL=1: more places of damage, more fail-points.
 """
 import glob
 import hashlib
@@ -59,8 +59,8 @@ def steps(mode, work, n, ranges, extra=()):
         for i in range(n):
             yield "verify", base + ["verify", "--part", "%d/%d" % (i, n)]
         yield "cluster", base + ["cluster"]
-        if "--save-index" in extra:
-            yield "index", base + ["index"]
+    if "--save-index" in extra:
+        yield "index", base + ["index"]
 
 
 def filters(mode, work, n, extra=()):
@@ -209,8 +209,6 @@ def index_refused():
         no("one that is gone in %s %s" % (name, part), name, "gone.idx", ["--against", "gone.idx"] + extra, part, stream)
     no("a part of stage index", "index", "is one job for all parts", against + save, "0/3", status=2)
     no("stage index without --save-index", "index", "the stages are sign, group, verify, cluster, filter", against, status=2)
-    for option in (against, save):
-        no("%s of --exact" % option[0], "group", option[0] + " cannot be combined with --stage, but with --near", option, "0/2", status=2, mode=EXACT)
     # The index that a manifest tells of is the one that is there.
     one = ["dedup"] + NEAR + against + ["--work", "good", "--stage", "filter", "--part", "0/3", "-o", "kept.tks", "p3-0.tks"]
     must(one)
@@ -254,6 +252,47 @@ def index_refused():
             bad.append("%s: the rerun" % at)
         os.unlink("k.idx")
     result(not bad, "stage index: kill -9, and a rerun", bad)
+
+
+def index_exact():
+    """The same of exact duplicates."""
+    corpus("all.jsonl", 3000, 5, 7)
+    lines = open("all.jsonl").readlines()
+    for name, part in (("old", lines[::4]), ("mid", lines[2::4]), ("c", lines[1::2])):
+        open(name + ".jsonl", "w").writelines(part)
+    for name in ("old", "mid"):
+        tokenize(1, name + ".jsonl", name)
+    tokenize(3)
+    streams = ["p3-%d.tks" % i for i in range(3)]
+    must(["dedup", *EXACT, "--save-index", "old.idx", "-o", "x.tks", "old1-0.tks"])
+    must(["dedup", *EXACT, "--against", "old.idx", "--save-index", "mid.idx", "-o", "x.tks", "mid1-0.tks"])
+    os.unlink("x.tks")
+    both = ["--against", "old.idx", "--against", "mid.idx"]
+    save = ["--save-index", "new.idx"]
+    must(["dedup", *EXACT, *both, "--save-index", "one.idx", "--stats", "one.json", "-o", "one.tks", *streams])
+    result(normal(whole(EXACT, "good", 3, 2, both + save)) == normal("one.tks"), "exact: two older indexes: the bytes of one pass")
+    result(sha("new.idx") == sha("one.idx"), "exact: the same index")
+    dropped = [json.load(open("one.json"))[k] for k in ("sequences", "index_documents")]
+    result(dropped[0]["dropped"]["exact-duplicate"] > 300 and dropped[1] > 300, "exact: much is dropped, of much", dropped)
+    got = normal(whole(EXACT, "lean", 3, 2, both))
+    result(got == normal("one.tks") and os.path.getsize("lean/sign.1-of-3") < os.path.getsize("good/sign.1-of-3"), "exact: without --save-index sign writes less")
+    for what, extra, say in (("sign files of no index", both + ["--save-index", "x.idx", "--stage", "index"], "lean/sign.0-of-3: was made without --save-index, now --save-index; remove it"),
+                             ("one index fewer", both[:2] + ["--stage", "group", "--part", "0/2"], "lean/sign.0-of-3: was made with more files of --against; remove it"),
+                             ("none", ["--stage", "filter", "--part", "1/3", "-o", "x.idx", "p3-1.tks"], "lean/group.0-of-2: was made with --against, now without; remove it")):
+        refuses("exact: " + what, ["dedup", *EXACT, "--work", "lean", *extra], say, 1, "lean", absent="x.idx")
+    for name in ("sign.0-of-3", "group.1-of-2"):
+        data, bad = open("good/" + name, "rb").read(), []
+        for part, a, b in sections("good/" + name):
+            for at in {a, (a + b) // 2, b - 1}:
+                os.unlink("good/" + name)
+                open("good/" + name, "wb").write(data[:at] + bytes([data[at] ^ 4]) + data[at + 1:])
+                r = Run(["dedup", *EXACT, *both, "--save-index", "x.idx", "--work", "good", "--stage", "index"])
+                if r.status and (not r.clear_failure() or name not in r.err or os.path.exists("x.idx")) or not r.status and sha("x.idx") != sha("one.idx"):
+                    bad.append("%s, byte %d: %s" % (part, at, r))
+                if not r.status:
+                    os.unlink("x.idx")
+        open("good/" + name, "wb").write(data)
+        result(not bad, "exact: stage index: a byte of %s is another" % name, "\n".join(bad[:3]))
 
 
 def small_set(n=1500, work="good", mode=NEAR):

@@ -4,7 +4,7 @@
 # check-more: longer
 
 have tokenize dedup inspect || return 0
-"$PYTHON" "$top/tests/cli/dedup_stages.py" equal ${MORE:+index} refused refused_exact ${MORE:+damaged}
+"$PYTHON" "$top/tests/cli/dedup_stages.py" equal ${MORE:+index} index_exact refused refused_exact ${MORE:+damaged}
 [ -n "$MORE" ] || return 0
 if "$PYTHON" -c 'import xxhash' 2>/dev/null; then
     "$PYTHON" "$top/tests/cli/dedup_stages.py" forged

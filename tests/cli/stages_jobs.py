@@ -27,10 +27,11 @@ def corpus(path, rng):
 
 
 def prepare(seed=1):
-    """c.jsonl; old.idx, of a third of it; of its two parts tI.tks (documents), dI.tks (pieces) and pI.tks (packed)."""
+    """c.jsonl; old.idx and older.idx (exact), of a third of it; of its two parts tI.tks (documents), dI.tks (pieces) and pI.tks (packed)."""
     corpus("c.jsonl", random.Random(seed))
     must(["tokenize", "-q", "-t", "bytes", "--part", "0/3", "-o", "t0.tks", "c.jsonl"])
     must(["dedup", "-q", *NEAR, "--save-index", "old.idx", "-o", "/dev/null", "t0.tks"])
+    must(["dedup", "-q", *EXACT, "--save-index", "older.idx", "-o", "/dev/null", "t0.tks"])
     for i in range(2):
         must(["tokenize", "-q", "-f", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/2" % i, "-o",
               "t%d.tks" % i, "c.jsonl"])
@@ -57,8 +58,8 @@ def dedup(mode):
         for i in range(2):
             yield "verify", base + ["verify"] + part(i, 2)
         yield "cluster", base + ["cluster"]
-        if "--save-index" in mode:
-            yield "index", base + ["index"]
+    if "--save-index" in mode:
+        yield "index", base + ["index"]
     for i in range(2):
         yield "filter", base + ["filter", "-f", "-o", "out.%d" % i] + part(i, 2) + ["t%d.tks" % i]
 
@@ -105,6 +106,7 @@ def shuffle(options):
 JOBS = {
     "choose": choose,
     "dedup-exact": lambda: dedup(EXACT),
+    "dedup-exact-index": lambda: dedup(EXACT + ["--against", "older.idx", "--save-index", "new.idx"]),
     "dedup-near": lambda: dedup(NEAR),
     "dedup-near-index": lambda: dedup(INDEX),
     "dedup-substring": lambda: dedup(SUBSTRING),

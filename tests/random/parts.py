@@ -38,7 +38,7 @@ def flow(step):
     if p == "choose":
         return "choose" if has("--top") else "each"
     if p == "dedup":
-        if has("--ngrams", "--pairs", "--audit", "--annotate") or (has("--against", "--save-index") and not has("--near")):
+        if has("--ngrams", "--pairs", "--audit", "--annotate") or (has("--against", "--save-index") and not has("--near", "--exact")):
             return None
         return "near" if has("--near") else "substring" if has("--substring") else "exact"
     if p == "pack":
@@ -162,7 +162,7 @@ class Parts(Way):
         n, ranges, is_set = len(shares), job["ranges"], writes(step) == "set"
         out, sums = [], {}
         flow = list(STAGES[how])
-        if how == "near" and option(step, "--save-index"):
+        if how in ("near", "exact") and option(step, "--save-index"):
             flow.insert(-1, ("index", "one", 0, 0))
         for stage, what, reads, puts in flow:
             many = {"parts": n, "ranges": ranges, "one": 1}[what]

@@ -103,8 +103,9 @@ static void test_fits(void **state)
 {
     const struct slu_flow_spec *const all[] = {
         &slu_pack_flow_spec,
-        slu_exact_spec(false),
-        slu_exact_spec(true),
+        slu_exact_spec(false, false),
+        slu_exact_spec(false, true),
+        slu_exact_spec(true, false),
         slu_near_spec(false, false),
         slu_near_spec(false, true),
         slu_near_spec(true, false),

@@ -150,17 +150,8 @@ static const struct {
     {"min-keep", DEDUP_SUBSTRING},
 };
 
-/* Options that no stage has, or only the stages of some modes. */
-static const struct {
-    const char *name;
-    unsigned modes;
-} in_stages[] = {
-    {"pairs", 0},
-    {"annotate", 0},
-    {"audit", 0},
-    {"save-index", DEDUP_NEAR},
-    {"against", DEDUP_NEAR},
-};
+/* Options that no stage has. */
+static const char *const whole[] = {"pairs", "annotate", "audit"};
 
 static void defaults(void *opts)
 {
@@ -203,13 +194,12 @@ static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
 {
     const struct dedup_opts *o = ctx->opts;
 
-    for (size_t i = 0; i < sizeof in_stages / sizeof *in_stages; i++)
-        if (cli_given(ctx, in_stages[i].name) && !(in_stages[i].modes & mode))
-            return slu_fail(err, SLU_E_USAGE, "--%s %s", in_stages[i].name,
-                            in_stages[i].modes
-                                ? "cannot be combined with --stage, but with --near"
-                                : "needs all documents in one process; leave it out, "
-                                  "or run dedup without --stage");
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (cli_given(ctx, whole[i]))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--%s needs all documents in one process; leave it out, or "
+                            "run dedup without --stage",
+                            whole[i]);
     return mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)
            : mode == DEDUP_SUBSTRING ? dedup_substring_check(o, err)
                                      : SLU_OK;
@@ -223,7 +213,7 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
                                                          cli_given(ctx, "save-index"))
            : cli_given(ctx, "substring") ? &slu_substring_flow_spec
            : cli_given(ctx, "exact") || (o->ngrams < 0 && !o->against.n)
-               ? slu_exact_spec(o->pairs != NULL)
+               ? slu_exact_spec(o->pairs != NULL, cli_given(ctx, "save-index"))
                : NULL;
 }
 

@@ -7,7 +7,7 @@
  * To add an option: a field in struct dedup_opts, a row in `options` and, unless every
  * mode has the option, a row in `belongs`. To add a mode: an enumerator, a run function,
  * and rows in `options`, `modes` and `belongs`; if it has stages, a stage function, and
- * its part of `flow`, `check_stage` and `in_stages`.
+ * its part of `flow` and `check_stage`.
  */
 #ifndef SLU_DEDUP_PRIVATE_H
 #define SLU_DEDUP_PRIVATE_H

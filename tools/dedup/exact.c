@@ -23,6 +23,12 @@ static int known(void *ctx, struct slu_exact *x, struct slu_err *err)
     return dedup_index_read(ctx, DEDUP_EXACT, known_doc, x, err);
 }
 
+static int count_known(void *ctx, const struct slu_header *h, uint64_t *n,
+                       struct slu_err *err)
+{
+    return dedup_index_count(((struct dedup_io *)ctx)->ctx, DEDUP_EXACT, h, n, err);
+}
+
 int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -80,7 +86,9 @@ static int report(struct dedup_io *io, const struct slu_exact *x,
         cli_stat_u64(io->ctx, "signed_sequences", r->in.n.sequences);
         if (x->cfg.trained && !r->skipped)
             cli_stat_u64(io->ctx, "without_trained", x->result.untrained);
-    } else
+    } else if (cli_flow_is(io->ctx, "index"))
+        cli_stat_u64(io->ctx, "index_documents", x->result.indexed);
+    else
         cli_stat_u64(io->ctx, "twins", x->n_duplicate);
     return SLU_OK;
 }
@@ -95,13 +103,17 @@ int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err)
                                         .n_threads = (unsigned)ctx->common.threads,
                                         .trained = o->trained,
                                         .emit = dedup_emit,
+                                        .known = known,
+                                        .count_known = count_known,
+                                        .indexed = cli_given(ctx, "save-index"),
+                                        .save_index = o->save_index,
                                         .open = dedup_open_output,
                                         .ctx = &io};
     struct slu_exact *x = NULL;
     struct slu_flow_report r;
-    int rc = SLU_OK;
+    int rc = dedup_index_name(ctx->opts, err);
 
-    if (cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+    if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
         rc = dedup_open_reader(&io, err);
     if (!rc)
         rc = slu_exact_new(&x, &exact, err);

@@ -411,6 +411,9 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     cli_stat_u64(ctx, "sources", s->sources);
     cli_stat_u64(ctx, "empty_sources", s->empty_sources);
+    cli_stat_u64(ctx, "next_source",
+                 ((const struct tokenize_opts *)ctx->opts)->sources.base +
+                     ((const struct tokenize_opts *)ctx->opts)->sources.n);
     cli_stat_u64(ctx, "input_bytes", s->input_byte);
     cli_stat_u64(ctx, "text_bytes", s->text_byte);
     tokenize_report_left_out(ctx, s);

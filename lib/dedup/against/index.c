@@ -119,6 +119,12 @@ int slu_index_put_set(struct slu_index_out *x, struct slu_u128 hash,
     return rc ? rc : slu_workfile_put(x->out, set, n_set, err);
 }
 
+int slu_index_put_hash(struct slu_index_out *x, struct slu_u128 hash,
+                       struct slu_err *err)
+{
+    return put_head(x, 1, hash, err);
+}
+
 static int put_near(struct slu_index_out *x, const void *tok, uint64_t n_tok,
                     struct slu_err *err)
 {
@@ -143,7 +149,7 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
         rc = slu_batch_ids(b, b->seq[i].tok_off, b->seq[i].len_tok, x->cfg.trained,
                            &x->plain, &ids, &n_ids, err);
         if (!rc && x->cfg.exact)
-            rc = put_head(x, 1, slu_hash_tokens(ids, n_ids, b->tok_bytes), err);
+            rc = slu_index_put_hash(x, slu_hash_tokens(ids, n_ids, b->tok_bytes), err);
         else if (!rc)
             rc = put_near(x, ids, n_ids, err);
     }

@@ -52,6 +52,9 @@ SLU_MUST_USE int slu_index_put(struct slu_index_out *x, const struct slu_batch *
 SLU_MUST_USE int slu_index_put_set(struct slu_index_out *x, struct slu_u128 hash,
                                    const uint64_t *set, uint64_t n_set,
                                    struct slu_err *err);
+/* Adds a document of exact duplicates by the hash of its tokens. */
+SLU_MUST_USE int slu_index_put_hash(struct slu_index_out *x, struct slu_u128 hash,
+                                    struct slu_err *err);
 /* Frees x even on failure. NULL is legal for both functions. */
 SLU_MUST_USE int slu_index_close(struct slu_index_out *x, struct slu_err *err);
 void slu_index_abort(struct slu_index_out *x);

@@ -53,7 +53,15 @@ struct slu_exact_cfg {
     /* Called before the stream is read; calls slu_exact_known for the hashes of an
      * index. May be NULL. */
     int (*known)(void *ctx, struct slu_exact *x, struct slu_err *err);
-    /* In parts: opens the output stream, before the first emit. */
+    /* In parts, instead of `known` but in the stage sign: counts the documents of the
+     * indexes, of which each stage has to know. May be NULL. */
+    int (*count_known)(void *ctx, const struct slu_header *h, uint64_t *n,
+                       struct slu_err *err);
+    /* In parts: whether the flow has the stage index, and the index that this stage
+     * writes, or NULL; borrowed. open: opens the output stream, before the first
+     * emit. */
+    bool indexed;
+    const char *save_index;
     int (*open)(void *ctx, struct slu_err *err);
     void *ctx;
 };
@@ -63,6 +71,7 @@ struct slu_exact_result {
     uint64_t spilled_byte;
     uint64_t waited;    /* sequences that the table could not decide */
     uint64_t untrained; /* that stayed because no token of them counts */
+    uint64_t indexed;   /* documents that the stage index wrote */
 };
 
 SLU_MUST_USE int slu_exact_new(struct slu_exact **x, const struct slu_exact_cfg *cfg,

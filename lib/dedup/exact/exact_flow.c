@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/dedup/against/index.h"
 #include "lib/dedup/leave_out.h"
 
 enum { LOG_BYTE = 1 << 20 };
-enum { HASH, DROP, TABLES };
+enum { HASH, DROP, LIST, TABLES };
 /* Words of a row of HASH; if pairs are wanted, its origin follows. A row of DROP has a
- * sequence's number, and then the origin of the one that is kept. */
+ * sequence's number, and then the origin of the one that is kept. LIST has the hash of
+ * each sequence of a part (low, high). */
 enum { HI, LO, NUMBER, HASH_WORDS, ORIGIN = HASH_WORDS, ORIGIN_WORDS = 3 };
 
 int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
@@ -51,10 +53,12 @@ static bool is_nothing(const struct slu_exact *x, struct slu_u128 h)
 static int decide_later(struct slu_exact *x, struct slu_u128 h,
                         const struct slu_origin *origin, struct slu_err *err)
 {
-    const uint64_t row[] = {
-        h.hi, h.lo, x->ordinal++, origin->source, origin->document, origin->offset};
+    const uint64_t row[] =
+        {h.hi, h.lo, x->ordinal++, origin->source, origin->document, origin->offset},
+                   listed[] = {h.lo, h.hi};
+    int rc = x->list ? slu_table_put(x->list, listed, err) : SLU_OK;
 
-    return is_nothing(x, h) ? SLU_OK : slu_table_put(x->table, row, err);
+    return rc || is_nothing(x, h) ? rc : slu_table_put(x->table, row, err);
 }
 
 static int front(struct slu_exact *x, struct slu_err *err)
@@ -73,6 +77,8 @@ int slu_exact_known(struct slu_exact *x, struct slu_u128 hash, uint64_t number,
     const struct slu_origin origin = slu_origin_of_index(number);
     struct slu_origin first = origin;
     enum slu_seen_answer answer;
+    if (!slu_flow_here(x->flow))
+        return decide_later(x, hash, &origin, err);
     if (is_nothing(x, hash))
         return SLU_OK;
     int rc = slu_seen_check(&x->seen, hash, &first, &answer, err);
@@ -191,15 +197,18 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 
     x->flow = f;
     x->table = slu_flow_out(f, HASH);
+    x->list = x->cfg.indexed ? slu_flow_out(f, LIST) : NULL;
     if (slu_flow_here(f))
         rc = front(x, err);
+    else if (x->cfg.known && !slu_flow_part(f)) /* the ordinals of indexes come first */
+        rc = x->cfg.known(x->cfg.ctx, x, err);
     if (!rc)
         rc = slu_flow_read(f, slu_flow_here(f) ? &here : &files, x, err);
+    slu_flow_span(f, x->ordinal);
     if (!slu_flow_here(f))
         return rc;
     slu_seen_release(&x->seen);
     x->noting = false;
-    slu_flow_span(f, x->ordinal);
     if (!x->result.waited)
         slu_flow_finished(f);
     return rc;
@@ -290,7 +299,7 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_exact *x = ctx;
     const struct slu_leave_out how = {.table = DROP,
-                                      .from = x->n_fixed,
+                                      .from = slu_flow_part(f) ? 0 : x->n_fixed,
                                       .ctx = x,
                                       .drop = drop_row,
                                       .emit = x->cfg.emit,
@@ -301,7 +310,73 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc ? rc : slu_leave_out(f, &how, err);
 }
 
+/* ---- index ---- */
+
+/* Reads the next row of DROP, which must name an ordinal from `least` up to end - 1; *at
+ * is end after the last. */
+static int next_drop(struct slu_flow *f, struct slu_table *drops, uint64_t least,
+                     uint64_t end, uint64_t *at, struct slu_err *err)
+{
+    struct slu_row row;
+    int rc = slu_table_next(drops, &row, err);
+
+    *at = rc ? end : *(const uint64_t *)row.p;
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    return *at >= least && *at < end ? SLU_OK
+                                     : slu_flow_damaged(f, DROP, row.part, err);
+}
+
+/* Saves the hashes of a part but those that the rows of DROP name; these rows ascend. */
+static int save_part(struct slu_exact *x, struct slu_flow *f, uint64_t part,
+                     struct slu_index_out *out, struct slu_err *err)
+{
+    const uint64_t n = slu_flow_base(f, part + 1) - slu_flow_base(f, part);
+    struct slu_table *list, *drops;
+    struct slu_row row;
+    uint64_t gone;
+    int rc = slu_flow_of_part(f, LIST, part, &list, err);
+
+    if (!rc)
+        rc = slu_flow_of_cells(f, DROP, part, part + 1, &drops, err);
+    if (!rc)
+        rc = next_drop(f, drops, 0, n, &gone, err);
+    for (uint64_t at = 0; at < n && !rc; at++) {
+        rc = slu_flow_next(f, LIST, part, list, &row, err);
+        const uint64_t *w = row.p;
+        if (!rc && at == gone)
+            rc = next_drop(f, drops, at + 1, n, &gone, err);
+        else if (!rc && (part || at >= x->n_fixed)) {
+            rc = slu_index_put_hash(out, (struct slu_u128){w[0], w[1]}, err);
+            x->result.indexed++;
+        }
+    }
+    return rc ? rc : slu_flow_end(f, LIST, part, list, err);
+}
+
+static int save(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_exact *x = ctx;
+    const struct slu_index_cfg cfg = {.trained = x->cfg.trained, .exact = true};
+    struct slu_index_out *out;
+    int rc = slu_index_create(&out, x->cfg.save_index, &cfg, x->header, NULL, err);
+
+    for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++)
+        rc = save_part(x, f, i, out, err);
+    if (!rc)
+        return slu_index_close(out, err);
+    slu_index_abort(out);
+    return rc;
+}
+
 /* ---- the flow ---- */
+
+/* Whoever adds --save-index to a folder begins with sign. */
+static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
+{
+    (void)ctx;
+    return slu_made_fact(m, err, "--save-index");
+}
 
 #define IN(t, reach) (const struct slu_stage_input[]){{t, reach}}, 1
 #define OUT(t)       (const unsigned[]){t}, 1
@@ -310,27 +385,42 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
         [HASH] = {"hash", SLU_GROUPS, SLU_CUT_RANGES, HASH_WORDS + origin,             \
                   24,     64,         1 << NUMBER},                                    \
         [DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 1 + origin, 14},                    \
+        [LIST] = {"list", SLU_LIST, SLU_CUT_NO, 2, 1},                                 \
     }
 
 static const struct slu_table_spec tables[TABLES] = TABLE(0),
                                    with_origins[TABLES] = TABLE(ORIGIN_WORDS);
 
-static const struct slu_stage stages[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, sign},
-    {"group", SLU_STAGE_RANGES, IN(HASH, SLU_READ_RANGE), OUT(DROP), 0, group},
-    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_READ_RANGE), NULL, 0, 0,
-     filter},
-};
-#define STAGES (sizeof stages / sizeof *stages)
+static const unsigned listed[] = {LIST, HASH};
+static const struct slu_stage_input kept[] = {{LIST, SLU_READ_ALL},
+                                              {DROP, SLU_READ_ALL}};
 
-static const struct slu_flow_spec spec = {"exact", tables, stages,
-                                          TABLES,  STAGES, NULL},
-                                  spec_of_pairs = {"exact", with_origins, stages,
-                                                   TABLES,  STAGES,       NULL};
+#define GROUP                                                                          \
+    {                                                                                  \
+        "group", SLU_STAGE_RANGES, IN(HASH, SLU_READ_RANGE), OUT(DROP), 0, group       \
+    }
+#define FILTER                                                                         \
+    {                                                                                  \
+        "filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_READ_RANGE), NULL,  \
+            0, 0, filter                                                               \
+    }
+static const struct slu_stage
+    stages[] = {{"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, sign}, GROUP, FILTER},
+    with_index[] = {{"sign", SLU_STAGE_READS, NULL, 0, listed, 2, 3, sign},
+                    GROUP,
+                    FILTER,
+                    {"index", SLU_STAGE_ONE, kept, 2, NULL, 0, 20, save}};
 
-const struct slu_flow_spec *slu_exact_spec(bool pairs)
+static const struct slu_flow_spec spec = {"exact", tables, stages, TABLES, 3, NULL},
+                                  spec_of_pairs = {"exact", with_origins,
+                                                   stages,  TABLES,
+                                                   3,       NULL},
+                                  spec_of_index = {"exact", tables, with_index,
+                                                   TABLES,  4,      facts};
+
+const struct slu_flow_spec *slu_exact_spec(bool pairs, bool index)
 {
-    return pairs ? &spec_of_pairs : &spec;
+    return index ? &spec_of_index : pairs ? &spec_of_pairs : &spec;
 }
 
 /* ---- one process ---- */
@@ -338,11 +428,15 @@ const struct slu_flow_spec *slu_exact_spec(bool pairs)
 int slu_exact_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
                     struct slu_err *err)
 {
-    (void)ctx, (void)names;
-    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
-                                   "the stream has segment rows only, and no tokens to "
-                                   "compare")
-                        : SLU_OK;
+    struct slu_exact *x = ctx;
+
+    (void)names;
+    x->header = h;
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to compare");
+    return x->cfg.count_known ? x->cfg.count_known(x->cfg.ctx, h, &x->n_fixed, err)
+                              : SLU_OK;
 }
 
 static int tell_note(void *ctx, const void *p, size_t n, struct slu_err *err)
@@ -358,7 +452,7 @@ int slu_exact_run(struct slu_exact *x, struct slu_reader *r, unsigned n_slots,
 {
     const uint64_t budget = x->cfg.budget_byte,
                    log = budget / 16 < LOG_BYTE ? budget / 16 : LOG_BYTE;
-    const struct slu_flow_cfg cfg = {.spec = slu_exact_spec(x->cfg.pair),
+    const struct slu_flow_cfg cfg = {.spec = slu_exact_spec(x->cfg.pair, false),
                                      .reader = r,
                                      .ctx = x,
                                      .begin = slu_exact_begin,

@@ -119,7 +119,7 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
     if (isnew)
         c = c " --stats \"$OUT/stats/" name[r] ".$part.json\""
     if (!one[r])
-        c = c " --part \"$part/" jobs[r] "\""
+        c = c " --part \"$part/" (step[r] == "tokenize" && ENVIRON["SLUICE_BATCH_OF"] ? ENVIRON["SLUICE_BATCH_OF"] : jobs[r]) "\""
     if (few)
         c = c " --ranges " n
     if (stage[r] != "-")
@@ -153,6 +153,8 @@ END {
     for (k = 1; k <= rows; k++)
         if (!goes_on(k) || stored(k))
             tasks(k, "", 0)
+    if (ENVIRON["SLUICE_BATCH_OF"]) # a report wants all parts
+        exit
     name[++rows] = step[rows] = "report"
     program[rows] = "inspect"
     stage[rows] = "-"

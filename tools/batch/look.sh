@@ -5,7 +5,7 @@ status() {
     facts >"$scratch/facts" || exit 1
     ls "$OUT/logs" | sed -n 's/^\(.*\)\.\([0-9]*\)\.log$/L \1 \2/p' >>"$scratch/facts"
     printf '%s\n' "$OUT"
-    awk -f "$share/facts.awk" -f "$share/status.awk" "$scratch/facts" >"$scratch/status"
+    awk -f "$share/units.awk" -f "$share/facts.awk" -f "$share/status.awk" "$scratch/facts" >"$scratch/status"
     grep -v '^FAILED ' "$scratch/status"
     report_failed "$scratch/status"
     # A report.json of somebody else is no error here.

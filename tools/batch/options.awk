@@ -3,14 +3,15 @@
 # one line.
 # With to=PREFIX in the environment, for rehearse() and after such a check, prints "F OPTION FILE" for each output and index
 # that an option names, and "W WORDS": the words for eval, with PREFIX.OPTION for outputs and without the options that depend
-# on the text and its files. An index is left out unless $small is set.
+# on the text and its files. An index is left out unless $small is set. With sample=1 too, all options stay, and outputs are
+# PREFIX.OPTION.{part}.
 # Abbreviated names are refused, because sluice-batch looks for some options by name; so are operands, because inputs
 # come from the recipe.
 function bad(why) {
     print why
     exit
 }
-BEGIN { to = ENVIRON["to"] }
+BEGIN { to = ENVIRON["to"]; sample = ENVIRON["sample"] }
 FILENAME != "-" {
     # {"option": "NAME", "letter": "X", "value": "one", "traits": "output of-text "}
     if (split($0, part, "\"") >= 16 && part[2] == "option") {
@@ -72,9 +73,9 @@ function rehearse(w, value) {
     if (is(name, "output") || name == "against")
         print "F", name, value
     if (is(name, "output"))
-        all = all " --" name "=" quoted(to "." name)
-    else if (name == "against")
+        all = all " --" name "=" quoted(to "." name (sample && !is(name, "staged") ? ".{part}" : ""))
+    else if (name == "against" && !sample)
         all = all " ${small:+--against=" quoted(value) "}"
-    else if (!is(name, "of-text"))
+    else if (sample || !is(name, "of-text"))
         all = all " " quoted(w) (name in takes && takes[name] == "one" && w !~ /=/ ? " " quoted(value) : "")
 }

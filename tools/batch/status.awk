@@ -1,16 +1,7 @@
-# status.awk - sluice-batch: run with facts.awk; prints a run as a table for people, then lines "FAILED STAGE PART HOST
+# status.awk - sluice-batch: run with units.awk and facts.awk; prints a run as a table for people, then lines "FAILED STAGE PART HOST
 # WHY".
 # Lines "L STAGE I" after the facts name parts that have a log. Tokens are the larger of the tokens that the finished
 # parts read and wrote.
-function human(x,    u) {
-    u = 0
-    while (x >= 1000 && u < 5) { x /= 1000; u++ }
-    return (u && x < 100 ? sprintf("%.1f", x) : sprintf("%d", x)) substr(" kMGTP", u + 1, u > 0)
-}
-function clock(x) {
-    return x >= 86400 ? sprintf("%d d %d h", x / 86400, x % 86400 / 3600) : \
-        x >= 3600 ? sprintf("%d h %d min", x / 3600, x % 3600 / 60) : x >= 60 ? sprintf("%d min", x / 60) : sprintf("%d s", x)
-}
 $1 == "L" && ($2 in at) { logged[at[$2], $3] = 1 }
 END {
     printf "%-18s %6s %6s %7s %6s %6s %8s %9s  %s\n", "stage", "parts", "done", "running", "queued", "failed", "tokens", "tokens/s",

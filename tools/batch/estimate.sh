@@ -32,7 +32,7 @@ estimate() {
     at=$OUT
     while [ ! -e "$at" ]; do at=${at%/*} at=${at:-/}; done
     {
-        stages | while read -r s parts _; do
+        stages | while read -r s _; do
             [ "$s" = report ] || echo "L $s $(most "$s" time -) $(most "$s" memory -) $(most "$s" threads 1)"
         done
         printf '%s\n' "$chain_list"

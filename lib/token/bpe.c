@@ -1,4 +1,4 @@
-/* bpe.c - from a piece to ids; bpe.h says why this is BPE. */
+/* bpe.c - from a pretoken to ids; bpe.h says why this is BPE. */
 #include "lib/token/bpe.h"
 
 #include <stdlib.h>
@@ -146,9 +146,9 @@ static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
     return good;
 }
 
-/* ---- short pieces ---- */
+/* ---- short pretokens ---- */
 
-/* Finds the toks of a piece of 1 to SHORT_MOST bytes; id has room for n toks. Returns
+/* Finds the toks of a pretoken of 1 to SHORT_MOST bytes; id has room for n toks. Returns
  * how many, or 0 if the vocabulary cannot express it. */
 #define SHORT_MOST 63
 static unsigned search_short(const struct tok_model *m, const uint8_t *p, size_t n,
@@ -182,7 +182,7 @@ static unsigned search_short(const struct tok_model *m, const uint8_t *p, size_t
     return k;
 }
 
-/* ---- any piece ---- */
+/* ---- any pretoken ---- */
 
 /* As valid, and remembers its results. */
 static bool valid_memo(const struct tok_model *m, struct bpe_scratch *s, uint32_t a,
@@ -204,7 +204,7 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
 
     if (slu_add_overflow(ids->n, n, &need))
         return slu_fail_nomem(err, SIZE_MAX);
-    /* There is at most one id per byte; for long pieces the array grows later. */
+    /* There is at most one id per byte; for long pretokens the array grows later. */
     if (n > 4096)
         need = ids->n + 4096;
     if (need > ids->cap &&
@@ -219,7 +219,7 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
     return SLU_OK;
 }
 
-/* A search for the toks of one piece. It is hard when most steps are taken back. */
+/* A search for the toks of one pretoken. It is hard when most steps are taken back. */
 #define HARD_BACK 64
 struct search {
     const struct tok_model *m;
@@ -346,7 +346,7 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     return rc;
 }
 
-/* ---- parts of pieces ---- */
+/* ---- parts of pretokens ---- */
 
 /* Whether a merge may cross the place before p[0]. */
 static inline bool may_cross(const struct tok_model *m, const uint8_t *p)
@@ -378,7 +378,7 @@ bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n)
     return m->n_whole && tok_index_find(&m->whole, p, n) != TOK_NONE;
 }
 
-/* ---- long pieces, one by one ---- */
+/* ---- long pretokens, one by one ---- */
 
 /* Returns the tok that a pair makes, or TOK_NONE. Reads only what bpe_merge.h reads. */
 static uint32_t made_by(const struct tok_model *m, uint32_t left, uint32_t right)
@@ -392,10 +392,10 @@ static uint32_t made_by(const struct tok_model *m, uint32_t left, uint32_t right
     return c ? c : TOK_NONE;
 }
 
-/* Merges a piece of up to ALONE_MOST bytes pair by pair, the least tok first. Takes
+/* Merges a pretoken of up to ALONE_MOST bytes pair by pair, the least tok first. Takes
  * quadratic time, but reads none of the tables that only a search reads. */
 #define ALONE_MOST 1023
-static int merge_alone(const struct tok_model *m, struct bpe_piece *x,
+static int merge_alone(const struct tok_model *m, struct bpe_pretoken *x,
                        struct slu_ids *ids, struct slu_err *err)
 {
     uint32_t sym[ALONE_MOST], made[ALONE_MOST];
@@ -432,14 +432,14 @@ static int merge_alone(const struct tok_model *m, struct bpe_piece *x,
     return SLU_OK;
 }
 
-/* Whether to merge a long piece alone. Few of the new pieces of most text are long: the
+/* Whether to merge a long pretoken alone. Few of the new pretokens of most text are long: the
  * tables of the search, two thirds of a vocabulary, then stay out of memory. In other
  * text a search takes less time: merging alone may take about as long as merging short
- * pieces does, and at first somewhat longer. */
+ * pretokens does, and at first somewhat longer. */
 #define OWED_MOST (1 << 18)
 static bool is_rare(struct bpe_scratch *s, size_t n)
 {
-    const size_t price = n * n / 256; /* in short pieces, by time */
+    const size_t price = n * n / 256; /* in short pretokens, by time */
 
     if (n <= BPE_MERGED || n > ALONE_MOST || s->owed + price > OWED_MOST)
         return false;
@@ -447,7 +447,7 @@ static bool is_rare(struct bpe_scratch *s, size_t n)
     return true;
 }
 
-/* ---- many pieces ---- */
+/* ---- many pretokens ---- */
 
 const struct bpe_merge_table *bpe_merge_level(const char *level)
 {
@@ -461,13 +461,13 @@ const struct bpe_merge_table *bpe_merge_level(const char *level)
     return &bpe_merge_portable;
 }
 
-/* Pieces of one size that wait to be merged. */
+/* Pretokens of one size that wait to be merged. */
 struct group {
-    struct bpe_piece *piece[BPE_LANES];
+    struct bpe_pretoken *pretoken[BPE_LANES];
     size_t n, n_byte;
 };
 
-/* Merges the pieces of a group and empties it. */
+/* Merges the pretokens of a group and empties it. */
 static int merge_group(const struct tok_model *m, struct bpe_scratch *s,
                        struct group *g, unsigned size, struct slu_ids *ids,
                        struct slu_err *err)
@@ -478,9 +478,9 @@ static int merge_group(const struct tok_model *m, struct bpe_scratch *s,
 
     if (rc)
         return rc;
-    size_t n = t->merge[size](m, g->piece, g->n, ids->id + ids->n);
+    size_t n = t->merge[size](m, g->pretoken, g->n, ids->id + ids->n);
     for (size_t i = 0; i < g->n; i++) {
-        struct bpe_piece *x = g->piece[i];
+        struct bpe_pretoken *x = g->pretoken[i];
         if (!x->n_id)
             return not_expressible(m, x->p, x->n, err);
         x->at += ids->n;
@@ -491,7 +491,7 @@ static int merge_group(const struct tok_model *m, struct bpe_scratch *s,
 }
 
 int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
-                    struct bpe_piece *piece, size_t n, struct slu_ids *ids,
+                    struct bpe_pretoken *pretoken, size_t n, struct slu_ids *ids,
                     struct slu_err *err)
 {
     struct group group[BPE_N_MERGE];
@@ -502,7 +502,7 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
     for (size_t i = 0; i < BPE_N_MERGE; i++)
         group[i].n = group[i].n_byte = 0;
     for (size_t i = 0; i < n && !rc; i++) {
-        struct bpe_piece *x = &piece[i];
+        struct bpe_pretoken *x = &pretoken[i];
         const bool is_whole = bpe_is_whole(m, x->p, x->n);
         if (!is_whole && is_rare(s, x->n)) {
             rc = merge_alone(m, x, ids, err);
@@ -516,7 +516,7 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
         }
         unsigned size = (x->n > BPE_PADDED) + (x->n > 30);
         struct group *g = &group[size];
-        g->piece[g->n++] = x;
+        g->pretoken[g->n++] = x;
         g->n_byte += x->n;
         if (g->n == (size_t)BPE_LANES >> size)
             rc = merge_group(m, s, g, size, ids, err);

@@ -65,7 +65,7 @@ struct bpe_head {
     uint32_t version, n_id, n_tok, n_node;
     uint32_t child_mask, pair_mask, whole_mask, might_mask, seam4_mask;
     uint32_t regular; /* from this tok on ids are consecutive */
-    /* Unreachable tokens that a whole piece can become (`ignore_merges`, tiktoken). */
+    /* Unreachable tokens that a whole pretoken can become (`ignore_merges`, tiktoken). */
     uint32_t n_whole;
 };
 
@@ -125,7 +125,7 @@ struct bpe_cfg {
     const uint8_t *in_model;             /* a bool per id */
     const struct bpe_merge *merge;       /* in order of priority; NULL: ids are ranks */
     size_t n_merge;
-    bool whole_first; /* a piece with the bytes of a token becomes that token */
+    bool whole_first; /* a pretoken with the bytes of a token becomes that token */
 };
 
 SLU_MUST_USE int bpe_build(struct tok_model **m, const struct bpe_cfg *cfg,
@@ -148,42 +148,42 @@ void *bpe_image_alloc(size_t n_byte);
 /* Scratch of one thread. Zero before use. */
 struct bpe_scratch {
     const struct bpe_merge_table *level; /* NULL: the portable one */
-    bool is_part;   /* bpe_encode gets a part of a piece, not a whole one */
-    size_t owed;    /* short pieces that must pass until long ones can be merged */
-    uint64_t *dead; /* a bit per place of the piece: no token fits there */
+    bool is_part;   /* bpe_encode gets a part of a pretoken, not a whole one */
+    size_t owed;    /* short pretokens that must pass until long ones can be merged */
+    uint64_t *dead; /* a bit per place of the pretoken: no token fits there */
     size_t cap_dead;
     uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */
 };
 #define BPE_MEMO (1 << 14)
 void bpe_scratch_release(struct bpe_scratch *s);
 
-/* Appends the ids of one piece (n >= 1 bytes). */
+/* Appends the ids of one pretoken (n >= 1 bytes). */
 SLU_MUST_USE int bpe_encode(const struct tok_model *m, struct bpe_scratch *s,
                             const uint8_t *p, size_t n, struct slu_ids *ids,
                             struct slu_err *err);
 
-/* A piece of n >= 1 bytes, and its n_id ids from ids->id[at] on. If n <= BPE_PADDED, 16
+/* A pretoken of n >= 1 bytes, and its n_id ids from ids->id[at] on. If n <= BPE_PADDED, 16
  * bytes can be read at p. */
-struct bpe_piece {
+struct bpe_pretoken {
     const uint8_t *p;
     uint32_t n, n_id;
     size_t at;
 };
 #define BPE_PADDED 15
-#define BPE_MERGED 62 /* bytes of the longest piece that merge functions encode */
-/* Appends the ids of many pieces, in any order. */
+#define BPE_MERGED 62 /* bytes of the longest pretoken that merge functions encode */
+/* Appends the ids of many pretokens, in any order. */
 SLU_MUST_USE int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
-                                 struct bpe_piece *piece, size_t n, struct slu_ids *ids,
-                                 struct slu_err *err);
+                                 struct bpe_pretoken *pretoken, size_t n,
+                                 struct slu_ids *ids, struct slu_err *err);
 
-/* Cuts a long piece where no merge ever crosses: its ids are those of the parts, each
- * by itself and not as a whole piece (bpe_is_whole). Writes the ends of the first
+/* Cuts a long pretoken where no merge ever crosses: its ids are those of the parts, each
+ * by itself and not as a whole pretoken (bpe_is_whole). Writes the ends of the first
  * parts, counted from p, plus `add`; returns how many, 1 to max, max > 1. If the last
  * one is not n + add, there are more parts. add + n <= UINT32_MAX. */
 size_t bpe_cuts(const struct tok_model *m, const uint8_t *p, size_t n, uint32_t add,
                 uint32_t *end, size_t max);
 
-/* Whether a piece becomes a token that merges do not make. */
+/* Whether a pretoken becomes a token that merges do not make. */
 bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n);
 
 /* Returns the merge functions of a SIMD level: "portable", "avx2", "avx512". Any
@@ -192,13 +192,14 @@ const struct bpe_merge_table *bpe_merge_level(const char *level);
 
 /* ---- shared by the files of bpe ---- */
 
-/* Merges n pieces of 1 to 15, 30 or 62 bytes and writes their ids to id, which has room
- * for 16 ids more than the pieces have bytes. A piece's n_id is 0 if one of its bytes
+/* Merges n pretokens of 1 to 15, 30 or 62 bytes and writes their ids to id, which has room
+ * for 16 ids more than the pretokens have bytes. A pretoken's n_id is 0 if one of its bytes
  * has no id. Returns the number of ids. */
-typedef size_t bpe_merge_fn(const struct tok_model *m, struct bpe_piece *const *piece,
-                            size_t n, uint32_t *id);
+typedef size_t bpe_merge_fn(const struct tok_model *m,
+                            struct bpe_pretoken *const *pretoken, size_t n,
+                            uint32_t *id);
 #define BPE_N_MERGE 3
-#define BPE_LANES   128 /* most pieces of the first size; then half and a quarter */
+#define BPE_LANES   128 /* most pretokens of the first size; then half and a quarter */
 struct bpe_merge_table {
     const char *level;
     bpe_merge_fn *merge[BPE_N_MERGE];

@@ -1,7 +1,7 @@
-/* bpe_merge.h - plain BPE of many short pieces at once; the body of bpe_merge_*.c, each
+/* bpe_merge.h - plain BPE of many short pretokens at once; the body of bpe_merge_*.c, each
  * of which is this header compiled for another SIMD level. All levels give equal ids.
  *
- * A piece is a *lane*: for each of its places the tok that begins there, and the tok
+ * A pretoken is a *lane*: for each of its places the tok that begins there, and the tok
  * that it makes with the next one. One step of a lane merges its best pair, which is a
  * chain of some hundred cycles: a minimum, two neighbours, two pairs to look up. In a
  * round every lane that still has a pair makes one step. Lanes do not depend on each
@@ -189,7 +189,7 @@ INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, uns
     return (unsigned)more & 1;
 }
 
-/* Writes the bytes of a piece of at most 15 bytes, and the pairs of two bytes. */
+/* Writes the bytes of a pretoken of at most 15 bytes, and the pairs of two bytes. */
 INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
                      const uint8_t *p, unsigned n, unsigned bits)
 {
@@ -249,7 +249,7 @@ INLINE void begin_8(const struct tok_model *m, int32_t *made, uint32_t *sym,
 }
 #endif
 
-/* As begin_16, for a piece of 9 bytes or more. */
+/* As begin_16, for a pretoken of 9 bytes or more. */
 INLINE void begin_long(const struct tok_model *m, int32_t *made, uint32_t *sym,
                        const uint8_t *p, unsigned n, unsigned W, unsigned bits)
 {
@@ -319,8 +319,9 @@ INLINE unsigned finish(const struct tok_model *m, const uint32_t *x, unsigned n,
     return good ? k : 0;
 }
 
-INLINE size_t merge_group(const struct tok_model *m, struct bpe_piece *const *piece,
-                          size_t n, uint32_t *id, unsigned W, unsigned bits)
+INLINE size_t merge_group(const struct tok_model *m,
+                          struct bpe_pretoken *const *pretoken, size_t n, uint32_t *id,
+                          unsigned W, unsigned bits)
 {
     _Alignas(64) uint32_t lane[LANE_SPACE];
     uint16_t active[BPE_LANES];
@@ -332,7 +333,7 @@ INLINE size_t merge_group(const struct tok_model *m, struct bpe_piece *const *pi
 
     begin(m, none, (const uint8_t *)"0123456789abcdef", 15, W, bits);
     for (size_t i = 0; i < n; i++) {
-        begin(m, lane + i * LANE_WORDS(W), piece[i]->p, piece[i]->n, W, bits);
+        begin(m, lane + i * LANE_WORDS(W), pretoken[i]->p, pretoken[i]->n, W, bits);
         active[i] = (uint16_t)i;
     }
     while (n_active) {
@@ -345,33 +346,33 @@ INLINE size_t merge_group(const struct tok_model *m, struct bpe_piece *const *pi
         n_active = left;
     }
     for (size_t i = 0; i < n; i++) {
-        unsigned k = finish(m, lane + i * LANE_WORDS(W), piece[i]->n, id + n_id, W);
-        piece[i]->at = n_id;
-        piece[i]->n_id = k;
+        unsigned k = finish(m, lane + i * LANE_WORDS(W), pretoken[i]->n, id + n_id, W);
+        pretoken[i]->at = n_id;
+        pretoken[i]->n_id = k;
         n_id += k;
     }
     return n_id;
 }
 
 #if !defined(BPE_MERGE_WIDE) /* bpe_merge_avx512.c has its own */
-static size_t merge_16(const struct tok_model *m, struct bpe_piece *const *piece,
+static size_t merge_16(const struct tok_model *m, struct bpe_pretoken *const *pretoken,
                        size_t n, uint32_t *id)
 {
-    return merge_group(m, piece, n, id, 16, 4);
+    return merge_group(m, pretoken, n, id, 16, 4);
 }
 
-static size_t merge_32(const struct tok_model *m, struct bpe_piece *const *piece,
+static size_t merge_32(const struct tok_model *m, struct bpe_pretoken *const *pretoken,
                        size_t n, uint32_t *id)
 {
-    return merge_group(m, piece, n, id, 32, 5);
+    return merge_group(m, pretoken, n, id, 32, 5);
 }
 
 #endif
 
-static size_t merge_64(const struct tok_model *m, struct bpe_piece *const *piece,
+static size_t merge_64(const struct tok_model *m, struct bpe_pretoken *const *pretoken,
                        size_t n, uint32_t *id)
 {
-    return merge_group(m, piece, n, id, 64, 6);
+    return merge_group(m, pretoken, n, id, 64, 6);
 }
 
 #define BPE_MERGE_TABLE(LEVEL)                                                         \

@@ -1,4 +1,4 @@
-/* bpe_merge_avx512.c - merging short pieces, see bpe_merge.h: sixteen lanes per step.
+/* bpe_merge_avx512.c - merging short pretokens, see bpe_merge.h: sixteen lanes per step.
  *
  * A lane is a row of memory: the toks that its pairs make, and those that begin at its
  * places. Values that a step needs of many lanes are in arrays of their own, one word
@@ -223,8 +223,9 @@ INLINE void begin_wide(const struct tok_model *m, uint32_t *x, const uint8_t *p,
     set_alive(x, W, 0);
 }
 
-INLINE size_t merge_wide(const struct tok_model *m, struct bpe_piece *const *piece,
-                         size_t n, uint32_t *id, unsigned W, unsigned bits)
+INLINE size_t merge_wide(const struct tok_model *m,
+                         struct bpe_pretoken *const *pretoken, size_t n, uint32_t *id,
+                         unsigned W, unsigned bits)
 {
     _Alignas(64) uint32_t lane[LANE_SPACE];
     struct asked_list q;
@@ -235,8 +236,8 @@ INLINE size_t merge_wide(const struct tok_model *m, struct bpe_piece *const *pie
     memset(l.makes + n, 0, WIDE * sizeof *l.makes);
     for (size_t i = 0; i < n; i++) {
         l.row[i] = (uint32_t)(i * LANE_WORDS(W));
-        l.alive[i] = l.makes[i] = (UINT32_C(4) << piece[i]->n) - 1;
-        begin_wide(m, lane + l.row[i], piece[i]->p, piece[i]->n, W, bits);
+        l.alive[i] = l.makes[i] = (UINT32_C(4) << pretoken[i]->n) - 1;
+        begin_wide(m, lane + l.row[i], pretoken[i]->p, pretoken[i]->n, W, bits);
     }
     for (q.n = 0; (n_lane = choose(lane, &l, n_lane, W));) {
         q.n = 0;
@@ -258,24 +259,24 @@ INLINE size_t merge_wide(const struct tok_model *m, struct bpe_piece *const *pie
         }
     }
     for (size_t i = 0; i < n; i++) {
-        unsigned k = finish(m, lane + i * LANE_WORDS(W), piece[i]->n, id + n_id, W);
-        piece[i]->at = n_id;
-        piece[i]->n_id = k;
+        unsigned k = finish(m, lane + i * LANE_WORDS(W), pretoken[i]->n, id + n_id, W);
+        pretoken[i]->at = n_id;
+        pretoken[i]->n_id = k;
         n_id += k;
     }
     return n_id;
 }
 
-static size_t merge_16(const struct tok_model *m, struct bpe_piece *const *piece,
+static size_t merge_16(const struct tok_model *m, struct bpe_pretoken *const *pretoken,
                        size_t n, uint32_t *id)
 {
-    return merge_wide(m, piece, n, id, 16, 4);
+    return merge_wide(m, pretoken, n, id, 16, 4);
 }
 
-static size_t merge_32(const struct tok_model *m, struct bpe_piece *const *piece,
+static size_t merge_32(const struct tok_model *m, struct bpe_pretoken *const *pretoken,
                        size_t n, uint32_t *id)
 {
-    return merge_wide(m, piece, n, id, 32, 5);
+    return merge_wide(m, pretoken, n, id, 32, 5);
 }
 
 const struct bpe_merge_table bpe_merge_avx512 = BPE_MERGE_TABLE("avx512");

@@ -15,13 +15,13 @@
  *    ends of the text.
  *
  * 2. Splits. The known ones have no look-behind, so the right part is split as in the
- *    whole if a piece of the whole ends at c. That is so, and the left part is split as
- *    in the whole too, if for every piece that begins before c the expression cannot
+ *    whole if a pretoken of the whole ends at c. That is so, and the left part is split as
+ *    in the whole too, if for every pretoken that begins before c the expression cannot
  *    tell c from the end of the text.
  *    CUT_SPACE: the character before c is a letter. In all expressions a space matches
- *    at a piece's first place ("[^\r\n\p{L}\p{N}]?", " ?"), or in white space, which
- *    begins at c here. So no piece that begins before c goes beyond c. The look-aheads
- *    "(?!\S)" and "$" only come after white space, so no piece that begins before c
+ *    at a pretoken's first place ("[^\r\n\p{L}\p{N}]?", " ?"), or in white space, which
+ *    begins at c here. So no pretoken that begins before c goes beyond c. The look-aheads
+ *    "(?!\S)" and "$" only come after white space, so no pretoken that begins before c
  *    tests one at c. Contractions and the splits by case match letters and apostrophes
  *    only. Splits at numbers and Han runs match no space.
  *    CUT_LINE: a newline matches (a) in the tail of symbols, "[\r\n]*" or "[\r\n/]*",
@@ -31,10 +31,10 @@
  *    "\s+(?!\S)" matches it at the end of the left part, and in the whole gives way to
  *    "\s+" or "\s", which match it too, as it is one character. That is why no white
  *    space may be before it. No other part of an expression matches a newline.
- *    In a row of splits each sees the pieces of the one before. If a piece crosses c (a
+ *    In a row of splits each sees the pretokens of the one before. If a pretoken crosses c (a
  *    split left it as a gap), the next split has both parts of it, and the same holds.
  *    The hand-written scanners leave no gaps, so one of them in the row cuts at c. A
- *    space before pieces without one (add_prefix_space) is there already if c is a
+ *    space before pretokens without one (add_prefix_space) is there already if c is a
  *    space, and is one too many elsewhere: no CUT_LINE.
  *
  * 3. Added tokens. Matches are found from left to right and do not overlap. Those that
@@ -51,7 +51,7 @@
  *    CUT_ANY: only a token in which the bytes before and at c are neighbours crosses c;
  *    no other flags are set.
  *
- * 4. BPE works on pieces.
+ * 4. BPE works on pretokens.
  */
 #include "lib/token/cut.h"
 

@@ -24,10 +24,10 @@ static int encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
         rc = words_share(&e->words, &with->words, err);
     else if (!t->is_bytes)
         rc = words_init(&e->words, cache_byte, err);
-    e->bpe.level = bpe_merge_level(pieces_level());
-    e->find_hot = hot_find_of_level(pieces_level());
+    e->bpe.level = bpe_merge_level(pretokens_level());
+    e->find_hot = hot_find_of_level(pretokens_level());
     if (t->pre && t->pre->n == 1 && t->pre->step[0].kind == PRE_SCAN)
-        e->find = pieces_by_scan(t->pre->step[0].scan);
+        e->find = pretokens_by_scan(t->pre->step[0].scan);
     if (!rc)
         rc = norm_scratch_init(&e->norm, t->norm, err);
     if (!rc && t->pre)
@@ -67,14 +67,14 @@ void slu_encoder_free(struct slu_encoder *e)
     free(e);
 }
 
-/* ---- pieces ---- */
+/* ---- pretokens ---- */
 
-/* Longer pieces are cut into parts, which are then treated as pieces: a long piece is
+/* Longer pretokens are cut into parts, which are then treated as pretokens: a long pretoken is
  * hardly ever in the cache, but its parts are. */
 #define CUT_FROM 62
 
 /* Encodes a part that has the bytes of a token that merges do not make, but is not a
- * piece. The cache must not have it. */
+ * pretoken. The cache must not have it. */
 static int encode_part_alone(struct slu_encoder *e, const uint8_t *p, size_t n,
                              struct slu_err *err)
 {
@@ -84,7 +84,7 @@ static int encode_part_alone(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc;
 }
 
-/* Encodes a long piece of n bytes, where n_read can be read. */
+/* Encodes a long pretoken of n bytes, where n_read can be read. */
 static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
                         size_t n_read, struct slu_err *err)
 {
@@ -116,8 +116,8 @@ static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc;
 }
 
-/* Adds the k pieces of p, some of them long, to the waiting pieces. Their ends, as
- * offsets from p, are in e->batch.at after those of the waiting pieces. */
+/* Adds the k pretokens of p, some of them long, to the waiting pretokens. Their ends, as
+ * offsets from p, are in e->batch.at after those of the waiting pretokens. */
 static int wait_long(struct slu_encoder *e, const uint8_t *p, size_t k,
                      struct slu_err *err)
 {
@@ -161,7 +161,7 @@ static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
     return encode_batch(e, p, n, 1, err);
 }
 
-/* Whether a piece is long. Without a branch, and signed, as SSE2 compares; no piece has
+/* Whether a pretoken is long. Without a branch, and signed, as SSE2 compares; no pretoken has
  * 2 GiB. */
 static bool any_long(const uint32_t *end, size_t k)
 {
@@ -173,7 +173,7 @@ static bool any_long(const uint32_t *end, size_t k)
 }
 
 /* Makes the n bytes at p the continuation of the waiting text; encodes the waiting
- * pieces if they are not. */
+ * pretokens if they are not. */
 static int wait_with(struct slu_encoder *e, const uint8_t *p, size_t n,
                      struct slu_err *err)
 {
@@ -190,7 +190,7 @@ static int wait_with(struct slu_encoder *e, const uint8_t *p, size_t n,
 }
 
 /* Encodes text that a known split cuts, or that is cut where no token crosses (sp.h);
- * its last pieces may wait. */
+ * its last pretokens may wait. */
 static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {
@@ -202,7 +202,8 @@ static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
         uint32_t *end = e->batch.at + 1 + e->n_wait;
         const size_t room = HOT_BATCH - e->n_wait;
         const uint32_t base = (uint32_t)(p - e->wait);
-        size_t k = sp ? sp_pieces(sp, p, n, end, room) : e->find(p, n, end, room, scan);
+        size_t k =
+            sp ? sp_pretokens(sp, p, n, end, room) : e->find(p, n, end, room, scan);
         size_t len;
         if (k) {
             len = end[k - 1];
@@ -216,7 +217,7 @@ static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
             if (e->n_wait >= HOT_BATCH && !rc)
                 rc = encode_flush(e, err);
         } else {
-            len = sp ? sp_piece(sp, p, n) : scan(p, n, 0);
+            len = sp ? sp_pretoken(sp, p, n) : scan(p, n, 0);
             if (!(rc = encode_flush(e, err)))
                 rc = bpe_encode(e->t->model, &e->bpe, p, len, e->ids, err);
         }
@@ -312,7 +313,7 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool f
     return rc || (p == own && !t->sp) ? rc : encode_flush(e, err);
 }
 
-/* Encodes a text, whose last pieces may wait. */
+/* Encodes a text, whose last pretokens may wait. */
 static int encode_whole(struct slu_encoder *e, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {

@@ -1,4 +1,4 @@
-/* encode_batch.c - the ids of a batch of pieces, from the cache or by BPE. */
+/* encode_batch.c - the ids of a batch of pretokens, from the cache or by BPE. */
 #include "lib/token/encode_private.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ int encode_end_text(struct slu_encoder *e, struct slu_err *err)
     return rc;
 }
 
-/* Encodes the k pieces of p without a cache. */
+/* Encodes the k pretokens of p without a cache. */
 static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
                           struct slu_err *err)
 {
@@ -56,7 +56,7 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
     return rc;
 }
 
-/* Looks up a short piece in a set. Returns 1 if it is there. */
+/* Looks up a short pretoken in a set. Returns 1 if it is there. */
 static inline unsigned look_in(struct miss *m, const struct words *w,
                                const struct word_set *set)
 {
@@ -68,9 +68,9 @@ static inline unsigned look_in(struct miss *m, const struct words *w,
     return is != 0;
 }
 
-/* Looks up the pieces that are not in the hot table: puts the slots of known ones into
+/* Looks up the pretokens that are not in the hot table: puts the slots of known ones into
  * e->found, and lists the new ones. Returns how many are new. Hits cannot be predicted,
- * nor which pieces need a second set; these sets are prefetched, and looked up last. */
+ * nor which pretokens need a second set; these sets are prefetched, and looked up last. */
 static size_t find_known(struct slu_encoder *e, const uint8_t *p)
 {
     struct words *w = &e->words;
@@ -111,7 +111,7 @@ static size_t find_known(struct slu_encoder *e, const uint8_t *p)
     return n_new;
 }
 
-/* Returns the slot of a piece whose n ids are at e->apart.id + first, with readable
+/* Returns the slot of a pretoken whose n ids are at e->apart.id + first, with readable
  * memory after them. n cannot be predicted, so there is no branch. */
 static inline struct word_slot slot_apart(const struct slu_encoder *e,
                                           struct word_key key, size_t first, size_t n)
@@ -128,10 +128,10 @@ static inline struct word_slot slot_apart(const struct slu_encoder *e,
     return s;
 }
 
-/* Collects the pieces that the cache does not know, each once: text soon repeats a new
+/* Collects the pretokens that the cache does not know, each once: text soon repeats a new
  * word. Words with the same place in fresh_at may still be there more than once.
  * Repeats cannot be predicted, so there is hardly a branch. Returns the number of
- * pieces. */
+ * pretokens. */
 static size_t gather_new(struct slu_encoder *e, const uint8_t *p, size_t n_new)
 {
     size_t n = 0;
@@ -150,21 +150,21 @@ static size_t gather_new(struct slu_encoder *e, const uint8_t *p, size_t n_new)
         const size_t which = n ^ ((n ^ *at) & -is);
         e->fresh[n] =
             (struct word_new){.p = from, .n = m->n, .key = key, .hash = m->hash};
-        e->fresh_piece[n] = (struct bpe_piece){.p = from, .n = m->n};
+        e->fresh_pretoken[n] = (struct bpe_pretoken){.p = from, .n = m->n};
         e->fresh_of[i] = *at = (uint16_t)which;
         n += !is;
     }
     return n;
 }
 
-/* Encodes by BPE the pieces that the cache does not know: n_new of the misses, and the
- * skipped pieces after the misses. n bytes of p can be read. *n_fresh: how many of the
+/* Encodes by BPE the pretokens that the cache does not know: n_new of the misses, and the
+ * skipped pretokens after the misses. n bytes of p can be read. *n_fresh: how many of the
  * new ones there are, each once. */
 static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_new,
                       size_t *n_fresh, struct slu_err *err)
 {
     struct slu_ids *ids = &e->apart;
-    struct bpe_piece *piece = e->fresh_piece;
+    struct bpe_pretoken *pretoken = e->fresh_pretoken;
     const size_t n_look = e->batch.n_miss, n_skip = e->batch.n_skipped;
     const size_t once = gather_new(e, p, n_new);
     int rc;
@@ -178,25 +178,25 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n, size_t 
             m->key = word_key_at_end(at, m->n);
             at = (const uint8_t *)&m->key;
         }
-        piece[once + j] = (struct bpe_piece){.p = at, .n = m->n};
+        pretoken[once + j] = (struct bpe_pretoken){.p = at, .n = m->n};
     }
-    if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, once + n_skip, ids, err)) <
-            0 ||
+    if ((rc = bpe_encode_many(e->t->model, &e->bpe, pretoken, once + n_skip, ids,
+                              err)) < 0 ||
         (rc = slu_grow(&ids->id, &ids->cap, ids->n + WORD_MANY, sizeof *ids->id, err)) <
             0)
         return rc;
     for (size_t i = 0; i < once; i++) {
-        e->fresh[i].id = ids->id + piece[i].at;
-        e->fresh[i].n_id = piece[i].n_id;
+        e->fresh[i].id = ids->id + pretoken[i].at;
+        e->fresh[i].n_id = pretoken[i].n_id;
     }
     for (size_t i = 0; i < n_new; i++) {
         const size_t k = e->fresh_of[i];
         e->found[e->fresh_miss[i]] =
-            slot_apart(e, e->fresh[k].key, piece[k].at, piece[k].n_id);
+            slot_apart(e, e->fresh[k].key, pretoken[k].at, pretoken[k].n_id);
     }
     for (size_t j = 0; j < n_skip; j++)
-        e->found[n_look + j] = slot_apart(e, (struct word_key){0, 0},
-                                          piece[once + j].at, piece[once + j].n_id);
+        e->found[n_look + j] = slot_apart(
+            e, (struct word_key){0, 0}, pretoken[once + j].at, pretoken[once + j].n_id);
     return SLU_OK;
 }
 
@@ -206,15 +206,15 @@ static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
     return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
 }
 
-static inline void set_place(struct miss *m, uint32_t piece, const uint32_t *at)
+static inline void set_place(struct miss *m, uint32_t pretoken, const uint32_t *at)
 {
-    m->piece = piece;
-    m->from = at[piece];
-    m->n = at[piece + 1] - m->from;
+    m->pretoken = pretoken;
+    m->from = at[pretoken];
+    m->n = at[pretoken + 1] - m->from;
 }
 
-/* Computes keys and hashes of the pieces that are not in the hot table, and prefetches
- * their sets. Skipped pieces only get their places, after the others. */
+/* Computes keys and hashes of the pretokens that are not in the hot table, and prefetches
+ * their sets. Skipped pretokens only get their places, after the others. */
 static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n)
 {
     const struct words *w = &e->words;
@@ -252,16 +252,16 @@ static inline bool is_apart(const struct word_slot *s)
     return (word_count(s) >= WORD_IDS) & (s->id[MANY_APART] != 0);
 }
 
-/* In batch.id, a piece that was not in the hot table has the index of its slot in
+/* In batch.id, a pretoken that was not in the hot table has the index of its slot in
  * e->found, with this bit. */
 #define IS_FOUND (UINT32_C(1) << 24)
 
-/* Writes the ids of pieces first .. to - 1 to out; returns the place after them. *slow:
- * the index in b->slow of the first entry that is not before these pieces, then of the
- * first after them. out has room for the ids, WORD_MANY more per piece, and a RUN. Ids
- * of pieces with one are adjacent. The place and number of other ids cannot be
+/* Writes the ids of pretokens first .. to - 1 to out; returns the place after them. *slow:
+ * the index in b->slow of the first entry that is not before these pretokens, then of the
+ * first after them. out has room for the ids, WORD_MANY more per pretoken, and a RUN. Ids
+ * of pretokens with one are adjacent. The place and number of other ids cannot be
  * predicted: 8 are always copied, without a branch. Their number is read apart from
- * them, so that no piece waits for the ids of the one before. */
+ * them, so that no pretoken waits for the ids of the one before. */
 WORD_READS_PAST static uint32_t *put_ids(const struct slu_encoder *e, size_t first,
                                          size_t to, size_t *slow, uint32_t *out)
 {
@@ -272,17 +272,17 @@ WORD_READS_PAST static uint32_t *put_ids(const struct slu_encoder *e, size_t fir
     size_t done = first;
 
     for (size_t j = *slow;; j++) {
-        const size_t piece = b->slow[j] < to ? b->slow[j] : to;
+        const size_t pretoken = b->slow[j] < to ? b->slow[j] : to;
         memcpy(out, b->id + done, RUN * sizeof *out);
-        for (size_t i = done + RUN; i < piece; i += RUN)
+        for (size_t i = done + RUN; i < pretoken; i += RUN)
             memcpy(out + (i - done), b->id + i, RUN * sizeof *out);
-        out += piece - done;
-        done = piece + 1;
-        if (piece == to) {
+        out += pretoken - done;
+        done = pretoken + 1;
+        if (pretoken == to) {
             *slow = j;
             return out;
         }
-        const uint32_t value = b->id[piece];
+        const uint32_t value = b->id[pretoken];
         __builtin_prefetch(word_hot_ids(&e->words, b->place[j + AHEAD]));
         const uintptr_t is_found = -(uintptr_t)(value / IS_FOUND & 1);
         const struct word_slot *s = &e->found[value & (IS_FOUND - 1) & is_found];
@@ -326,7 +326,7 @@ int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
         words_put(w, e->fresh, n_fresh);
     for (size_t j = 0; j < b->n_miss + b->n_skipped; j++) {
         const struct word_slot *s = &e->found[j];
-        b->id[e->miss[j].piece] = IS_FOUND | (uint32_t)j;
+        b->id[e->miss[j].pretoken] = IS_FOUND | (uint32_t)j;
         need += s->id[MANY_N] & -(uint32_t)(word_count(s) == WORD_MANY);
     }
     if (need > ids->cap &&
@@ -358,7 +358,7 @@ int encode_flush(struct slu_encoder *e, struct slu_err *err)
         rc = encode_batch(e, e->wait, e->wait_byte, k, err);
     else if (k)
         rc = encode_plainly(e, e->wait, k, err);
-    if (n) /* wait is NULL until a piece waits */
+    if (n) /* wait is NULL until a pretoken waits */
         e->wait += n;
     e->wait_byte -= n;
     e->n_wait = e->n_end = 0;

@@ -143,7 +143,7 @@ static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_e
     }
     if (!m->n_whole || rc)
         return rc;
-    /* Tokens that no merge makes, if a whole piece can still become one. */
+    /* Tokens that no merge makes, if a whole pretoken can still become one. */
     uint8_t *reached = calloc(m->n_id, 1);
     if (!reached)
         return slu_fail_nomem(err, m->n_id);

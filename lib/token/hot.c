@@ -12,7 +12,7 @@ hot_find_fn *hot_find_of_level(const char *level)
     return hot_find_portable;
 }
 
-/* Looks up pieces from .. to - 1; byte `base` of their text is at p. */
+/* Looks up pretokens from .. to - 1; byte `base` of their text is at p. */
 static inline void look(struct hot_batch *b, const struct words *w, const uint8_t *p,
                         uint32_t base, size_t from, size_t to, uint32_t skip)
 {
@@ -25,17 +25,17 @@ static inline void look(struct hot_batch *b, const struct words *w, const uint8_
         for (size_t i = 0; i < n; i++) {
             key[i] = word_key(p + (at[i] - base), at[i + 1] - at[i]);
             skipped[i] = skip >> (key[i].b >> WORD_LEN_SHIFT) & 1;
-            /* Skipped pieces all read the first place, which is in the cache. */
+            /* Skipped pretokens all read the first place, which is in the cache. */
             place[i] = word_hot_place(w, word_hash(key[i])) & (skipped[i] - 1);
             __builtin_prefetch(word_hot_slot(w, place[i]));
         }
         for (size_t i = 0; i < n; i++) {
             const struct word_key s = *word_hot_slot(w, place[i]);
             const uint32_t value = (uint32_t)(s.b >> 32) & HOT_VALUE;
-            uint32_t is_other = !hot_is(s, key[i]), piece = (uint32_t)(from + i);
-            b->id[piece] = value;
-            b->slow[b->n_slow] = b->miss[b->n_miss] = piece;
-            b->skipped[b->n_skipped] = piece;
+            uint32_t is_other = !hot_is(s, key[i]), pretoken = (uint32_t)(from + i);
+            b->id[pretoken] = value;
+            b->slow[b->n_slow] = b->miss[b->n_miss] = pretoken;
+            b->skipped[b->n_skipped] = pretoken;
             b->place[b->n_slow] = place[i];
             b->n_slow += is_other | skipped[i] | (value >> HOT_COUNT_SHIFT != 0);
             b->n_miss += is_other & ~skipped[i];
@@ -54,7 +54,8 @@ size_t hot_find_portable(struct hot_batch *b, const struct words *w, const uint8
 void hot_look(struct hot_batch *b, const struct words *w, hot_find_fn *find,
               const uint8_t *p, size_t n, size_t k)
 {
-    uint8_t end[32] = {0}; /* a copy of the last pieces, where 16 bytes can be read */
+    uint8_t end[32] = {
+        0}; /* a copy of the last pretokens, where 16 bytes can be read */
     size_t safe = k;
     uint32_t skip;
 

@@ -1,8 +1,8 @@
-/* hot.h - look-up of many pieces at a time in the hot table of words.h.
+/* hot.h - look-up of many pretokens at a time in the hot table of words.h.
  *
- * A batch of pieces is looked up in groups: first the keys of a group, whose slots are
- * prefetched, then the slots. Most pieces are one id, which the slot has. All other
- * pieces go to lists, in the order of the text; no branch depends on a single piece.
+ * A batch of pretokens is looked up in groups: first the keys of a group, whose slots are
+ * prefetched, then the slots. Most pretokens are one id, which the slot has. All other
+ * pretokens go to lists, in the order of the text; no branch depends on a single pretoken.
  *
  * There is a finder for each SIMD level that gains by it; all give the same results
  * (tests/unit/test_words.c).
@@ -12,23 +12,23 @@
 #ifndef SLU_TOK_HOT_H
 #define SLU_TOK_HOT_H
 
-#include "lib/token/pieces.h"
+#include "lib/token/pretokens.h"
 #include "lib/token/words.h"
 
-/* Pieces of a batch. Many, so that enough of them are new for merging to have full
+/* Pretokens of a batch. Many, so that enough of them are new for merging to have full
  * registers (bpe_merge.h). */
 #define HOT_BATCH 4096
-#define HOT_MOST  (HOT_BATCH + PIECES_SLACK)
+#define HOT_MOST  (HOT_BATCH + PRETOKENS_SLACK)
 #define HOT_GROUP 256 /* so many that a slot is near when it is read */
 #define HOT_SLACK 16  /* places after a list that may be written */
 
 struct hot_batch {
-    /* Piece i begins at byte at[i] and ends at at[i + 1]; at[0] is 0. */
+    /* Pretoken i begins at byte at[i] and ends at at[i + 1]; at[0] is 0. */
     uint32_t at[HOT_MOST + 1];
-    /* The id of a piece that is one id. For other pieces that were found: the number of
+    /* The id of a pretoken that is one id. For other pretokens that were found: the number of
      * ids less 1, or WORD_MANY, from bit HOT_COUNT_SHIFT on. */
     uint32_t id[HOT_MOST + HOT_SLACK];
-    /* slow: pieces that are not one id; place: by word_hot_place. miss: those
+    /* slow: pretokens that are not one id; place: by word_hot_place. miss: those
      * of them that are not in the table. skipped: those of a length that is skipped. */
     uint32_t slow[HOT_MOST + HOT_SLACK], place[HOT_MOST + HOT_SLACK];
     uint32_t miss[HOT_MOST + HOT_SLACK], skipped[HOT_MOST + HOT_SLACK];
@@ -38,17 +38,17 @@ struct hot_batch {
 
 #define HOT_VALUE UINT32_C(0xF0FFFFFF) /* an id and its count */
 
-/* Looks up pieces from .. to - 1, of each of which 16 bytes can be read. May leave out
+/* Looks up pretokens from .. to - 1, of each of which 16 bytes can be read. May leave out
  * the last few: returns the first one that was not looked up. skip: a bit for each
  * length that is not looked up. */
 typedef size_t hot_find_fn(struct hot_batch *b, const struct words *w, const uint8_t *p,
                            size_t from, size_t to, uint32_t skip);
 hot_find_fn hot_find_portable, hot_find_avx2, hot_find_avx512;
 
-/* Returns the finder of a level that pieces_level() names. */
+/* Returns the finder of a level that pretokens_level() names. */
 hot_find_fn *hot_find_of_level(const char *level);
 
-/* Looks up the k pieces of p, of which n bytes can be read. */
+/* Looks up the k pretokens of p, of which n bytes can be read. */
 void hot_look(struct hot_batch *b, const struct words *w, hot_find_fn *find,
               const uint8_t *p, size_t n, size_t k);
 

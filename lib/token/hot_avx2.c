@@ -1,4 +1,4 @@
-/* hot_avx2.c - the hot table by AVX2, see hot.h: four pieces at a time. */
+/* hot_avx2.c - the hot table by AVX2, see hot.h: four pretokens at a time. */
 #include "lib/token/hot.h"
 
 #define WIDE 4
@@ -17,7 +17,7 @@ static inline struct wide_key load_4(const uint8_t *base, const uint32_t *of)
                              _mm256_unpackhi_epi64(even, odd)};
 }
 
-/* Computes word_key of four pieces. len: at most 16. */
+/* Computes word_key of four pretokens. len: at most 16. */
 static inline struct wide_key keys(const uint8_t *p, const uint32_t *at, __m128i len)
 {
     const __m256i ones = _mm256_set1_epi64x(-1);
@@ -129,7 +129,8 @@ static inline __attribute__((always_inline)) size_t find(struct hot_batch *b,
             struct wide_key s = load_4(hot, place + i);
             const struct wide_key k = key[i / WIDE];
             const unsigned is_skipped = bits_32(skipped[i / WIDE]);
-            const __m128i piece = _mm_add_epi32(four, _mm_set1_epi32((int)(from + i)));
+            const __m128i pretoken =
+                _mm_add_epi32(four, _mm_set1_epi32((int)(from + i)));
             __m128i value = _mm_and_si128(
                 _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(s.b, upper)),
                 value_bits);
@@ -142,9 +143,9 @@ static inline __attribute__((always_inline)) size_t find(struct hot_batch *b,
             unsigned slow = other | is_skipped | many;
             _mm_storeu_si128((void *)(b->id + from + i), value);
             (void)put(b->place, n_slow, slow, hot_load(place + i));
-            n_slow = put(b->slow, n_slow, slow, piece);
-            n_miss = put(b->miss, n_miss, other & ~is_skipped, piece);
-            n_skipped = put(b->skipped, n_skipped, is_skipped, piece);
+            n_slow = put(b->slow, n_slow, slow, pretoken);
+            n_miss = put(b->miss, n_miss, other & ~is_skipped, pretoken);
+            n_skipped = put(b->skipped, n_skipped, is_skipped, pretoken);
         }
     }
     b->n_slow = n_slow;

@@ -1,4 +1,4 @@
-/* hot_avx512.c - the hot table by AVX-512, see hot.h: eight pieces at a time. */
+/* hot_avx512.c - the hot table by AVX-512, see hot.h: eight pretokens at a time. */
 #include "lib/token/hot.h"
 
 #define WIDE 8
@@ -20,7 +20,7 @@ static inline struct wide_key load_8(const uint8_t *base, const uint32_t *of)
                              _mm512_unpackhi_epi64(even, odd)};
 }
 
-/* Computes word_key of eight pieces. len: at most 16. */
+/* Computes word_key of eight pretokens. len: at most 16. */
 static inline struct wide_key keys(const uint8_t *p, const uint32_t *at, __m256i len)
 {
     const __m512i ones = _mm512_set1_epi64(-1);
@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) size_t find(struct hot_batch *b,
             struct wide_key s = load_8(hot, place + i);
             const struct wide_key k = key[i / WIDE];
             const __mmask8 is_skipped = skipped[i / WIDE];
-            const __m256i piece =
+            const __m256i pretoken =
                 _mm256_add_epi32(eight, _mm256_set1_epi32((int)(from + i)));
             __m256i value = _mm256_and_si256(
                 _mm512_cvtepi64_epi32(_mm512_srli_epi64(s.b, 32)), value_bits);
@@ -108,9 +108,9 @@ static inline __attribute__((always_inline)) size_t find(struct hot_batch *b,
                     value, _mm256_set1_epi32((int)(~0u << HOT_COUNT_SHIFT)));
             _mm256_storeu_si256((void *)(b->id + from + i), value);
             (void)put(b->place, n_slow, slow, _mm256_loadu_si256((void *)(place + i)));
-            n_slow = put(b->slow, n_slow, slow, piece);
-            n_miss = put(b->miss, n_miss, other & (__mmask8)~is_skipped, piece);
-            n_skipped = put(b->skipped, n_skipped, is_skipped, piece);
+            n_slow = put(b->slow, n_slow, slow, pretoken);
+            n_miss = put(b->miss, n_miss, other & (__mmask8)~is_skipped, pretoken);
+            n_skipped = put(b->skipped, n_skipped, is_skipped, pretoken);
         }
     }
     b->n_slow = n_slow;

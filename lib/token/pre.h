@@ -1,6 +1,6 @@
-/* pre.h - the pre-tokenizer, which cuts text into the pieces that BPE works on.
+/* pre.h - the pre-tokenizer, which cuts text into the pretokens that BPE works on.
  *
- * A pre-tokenizer is a row of steps; each cuts the pieces of the step before it. Known
+ * A pre-tokenizer is a row of steps; each cuts the pretokens of the step before it. Known
  * splits have hand-written scanners (scan.c); any other regular expression goes to
  * PCRE2 (regex.c), with its character classes replaced by those of our Unicode version.
  *
@@ -12,8 +12,8 @@
 #include "lib/base/pcre.h"
 #include "lib/token/tok.h"
 
-/* Returns the end of the piece that starts at pos < n; p is valid UTF-8. Every byte is
- * in a piece. */
+/* Returns the end of the pretoken that starts at pos < n; p is valid UTF-8. Every byte is
+ * in a pretoken. */
 typedef size_t pre_scan_fn(const uint8_t *p, size_t n, size_t pos);
 
 /* Returns the scanner of a split by its name (gpt2, r50k, p50k, cl100k, builtin,
@@ -40,14 +40,14 @@ SLU_MUST_USE int pre_regex_new(struct slu_pcre **r, const char *pattern, size_t 
                                struct slu_err *err);
 
 enum pre_kind {
-    PRE_SCAN,   /* pieces by a scanner */
+    PRE_SCAN,   /* pretokens by a scanner */
     PRE_REGEX,  /* matches, and the text between them */
     PRE_KEEP,   /* matches only (behavior Removed, invert) */
     PRE_PREFIX, /* a space is put before text without one (add_prefix_space) */
     PRE_DROP,   /* the text between matches only (Removed) */
     PRE_LEFT,   /* a match with the text before it (MergedWithPrevious) */
     PRE_RIGHT,  /* a match with the text after it (MergedWithNext) */
-    PRE_RUNS,   /* matches that follow each other are one piece (Contiguous) */
+    PRE_RUNS,   /* matches that follow each other are one pretoken (Contiguous) */
 };
 
 struct pre_step {
@@ -91,7 +91,7 @@ void pre_scratch_release(struct pre_scratch *s);
 
 typedef int pre_emit_fn(void *ctx, const uint8_t *p, size_t n, struct slu_err *err);
 
-/* Calls emit for every piece in order; n >= 1 bytes of valid UTF-8. */
+/* Calls emit for every pretoken in order; n >= 1 bytes of valid UTF-8. */
 SLU_MUST_USE int pre_run(const struct tok_pre *pre, struct pre_scratch *s,
                          const uint8_t *p, size_t n, pre_emit_fn *emit, void *ctx,
                          struct slu_err *err);

@@ -1,10 +1,10 @@
 /* scan.c - hand-written scanners for the splits that nearly every model of today uses.
  *
- * Each returns the end of the piece at pos, by the alternatives of its regular
+ * Each returns the end of the pretoken at pos, by the alternatives of its regular
  * expression in their order (the expressions are in the table at the end;
  * tests/unit/test_pre.c runs both on the same text). Every call reads a run of
  * characters a bounded number of times, and at most two further calls read characters
- * that it has read after the piece's end, so a scan is linear.
+ * that it has read after the pretoken's end, so a scan is linear.
  */
 #include "lib/token/scan.h"
 

@@ -8,7 +8,7 @@
  * Numbers and runs of CJK are cut out first. The last split sees either such a run or
  * the text between them; both end where they meet. A character that matches no
  * alternative (a control or unassigned one without a letter after it) belongs to the
- * gap before the next match, which is a piece too. */
+ * gap before the next match, which is a pretoken too. */
 #include "lib/token/scan.h"
 
 enum {

@@ -88,7 +88,7 @@ static inline bool is_joined(const struct tok_sp *sp, const uint8_t *p)
     return sp->pair[pair_at(p) / 64] >> (pair_at(p) % 64) & 1;
 }
 
-size_t sp_piece(const struct tok_sp *sp, const uint8_t *p, size_t n)
+size_t sp_pretoken(const struct tok_sp *sp, const uint8_t *p, size_t n)
 {
     size_t i = 1;
 
@@ -97,8 +97,8 @@ size_t sp_piece(const struct tok_sp *sp, const uint8_t *p, size_t n)
     return i;
 }
 
-size_t sp_pieces(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *end,
-                 size_t max)
+size_t sp_pretokens(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *end,
+                    size_t max)
 {
     size_t k = 0, pos = 1, limit = n < (1u << 31) ? n : 1u << 31;
 

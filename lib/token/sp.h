@@ -36,7 +36,7 @@ enum { SP_NEVER, SP_FIRST, SP_ALWAYS }; /* when a space is put before a text */
 struct sp_cfg {
     uint8_t fold;    /* the pre-tokenizer is Metaspace: U+2581 become spaces */
     uint8_t prepend; /* SP_*: when a space is put before text without one */
-    uint8_t split;   /* a piece begins at each space */
+    uint8_t split;   /* a pretoken begins at each space */
 };
 
 struct tok_sp {
@@ -60,12 +60,12 @@ SLU_MUST_USE int sp_new(struct tok_sp **sp, const struct sp_cfg *cfg,
 SLU_MUST_USE int sp_prepare(const struct tok_sp *sp, struct slu_buf *buf, bool first,
                             const uint8_t **p, size_t *n, struct slu_err *err);
 
-/* Finds the ends of the first pieces of p (n >= 1 bytes), at most `max`. Returns how
- * many; 0 if the first piece ends after 2 GiB. */
-size_t sp_pieces(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *end,
-                 size_t max);
-/* Returns the end of the first piece. */
-size_t sp_piece(const struct tok_sp *sp, const uint8_t *p, size_t n);
+/* Finds the ends of the first pretokens of p (n >= 1 bytes), at most `max`. Returns how
+ * many; 0 if the first pretoken ends after 2 GiB. */
+size_t sp_pretokens(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *end,
+                    size_t max);
+/* Returns the end of the first pretoken. */
+size_t sp_pretoken(const struct tok_sp *sp, const uint8_t *p, size_t n);
 
 /* Replaces the parts among the ids from `first` on by ids of bytes. */
 SLU_MUST_USE int sp_expand(const struct tok_sp *sp, const struct slu_tokenizer *t,

@@ -5,7 +5,7 @@
  * merges, the splits and the added tokens; tok_finish (finish.c) makes the fingerprint.
  * compiled.c stores the result, so that the next process need not build it (load.c).
  * Encoding: added.c cuts added tokens out of the text, norm.c normalizes the text
- * between them, pre.c cuts it into pieces, bpe.c turns pieces into ids.
+ * between them, pre.c cuts it into pretokens, bpe.c turns pretokens into ids.
  */
 #ifndef SLU_TOK_TOK_H
 #define SLU_TOK_TOK_H

@@ -36,7 +36,7 @@ static void *map(size_t n_byte)
 
 /* ---- the shared part ---- */
 
-/* Half of a long text's words occur once. From these sizes on, tables take only pieces
+/* Half of a long text's words occur once. From these sizes on, tables take only pretokens
  * that come again. */
 #define WIDE_LARGE ((size_t)16 << 20)
 #define FAR_LARGE  ((size_t)2 << 20)
@@ -273,9 +273,9 @@ static bool knows_much(const struct words *w, int i, size_t enough_byte)
 bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
 {
     enum { WINDOW = 16384, FEW = 16, WIDE_BYTE = 2 << 20, FAR_BYTE = 1 << 19 };
-    const bool is_kept = w->n_piece / WORD_PERIOD % 16 == 0;
+    const bool is_kept = w->n_pretoken / WORD_PERIOD % 16 == 0;
 
-    w->n_piece += (uint32_t)k;
+    w->n_pretoken += (uint32_t)k;
     w->n_look += (uint32_t)n_look;
     w->n_new += (uint32_t)n_new;
     if (w->n_look >= WINDOW) {
@@ -329,7 +329,7 @@ static struct word_key without_count(struct word_key k)
     return (struct word_key){k.a, k.b & ~WORD_COUNT_MASK};
 }
 
-/* Adds a short piece with its word, unless it is there or has no room. */
+/* Adds a short pretoken with its word, unless it is there or has no room. */
 static bool wide_put(struct word_view *v, struct word_key k, uint32_t id)
 {
     const struct word_key want = without_count(k);
@@ -440,7 +440,7 @@ static void grow_alone(struct word_view *v, const size_t larger[3])
         spread_far(v);
 }
 
-/* Whether a table must grow: before pieces often find all their places taken, at five
+/* Whether a table must grow: before pretokens often find all their places taken, at five
  * eighths with two sets of three, at a half with one set of four. At its largest size a
  * table is used to three quarters (*at_limit). */
 static bool is_full(const struct words_shared *s, const struct word_view *v, int i,
@@ -501,7 +501,7 @@ static bool is_large(const struct words_shared *s, const struct word_view *v)
            v->block[FAR]->n_byte >= least(FAR_LARGE, s->most_byte[FAR]);
 }
 
-/* Whether a piece came not long ago; leaves a mark of it. */
+/* Whether a pretoken came not long ago; leaves a mark of it. */
 static bool came_before(struct words_shared *s, uint64_t hash)
 {
     const uint64_t h = hash * WORD_HASH_A;
@@ -510,7 +510,7 @@ static bool came_before(struct words_shared *s, uint64_t hash)
     return last == (*seen = (uint8_t)(h >> 32 | 1));
 }
 
-/* Returns the bytes of a piece in the arena, where they are padded to whole ids. */
+/* Returns the bytes of a pretoken in the arena, where they are padded to whole ids. */
 static size_t head(size_t n_byte)
 {
     return (n_byte + 3) / 4 * 4;
@@ -562,7 +562,7 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
     struct words_shared *s = w->shared;
 
     if (pthread_mutex_trylock(&s->lock)) {
-        if (s->growing) /* to encode these pieces again is faster than to wait */
+        if (s->growing) /* to encode these pretokens again is faster than to wait */
             return;
         pthread_mutex_lock(&s->lock);
     }

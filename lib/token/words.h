@@ -1,18 +1,18 @@
-/* words.h - the word cache: pieces that were encoded before, and their ids.
+/* words.h - the word cache: pretokens that were encoded before, and their ids.
  *
- * Pieces of at most 15 bytes are stored whole, so a hit is exact. All of them are in
+ * Pretokens of at most 15 bytes are stored whole, so a hit is exact. All of them are in
  * the *wide* table: sets of three, one cache line each, with the keys and for each a
  * word, the id or the place of the ids. The short ones in use are also in the *hot*
- * table, which has one place per piece. Pieces of 16 to 255 bytes are in the *far*
+ * table, which has one place per pretoken. Pretokens of 16 to 255 bytes are in the *far*
  * table: sets of four, found by a hash and compared. An arena has their bytes, and the
- * ids of pieces with several. Ids never depend on the contents of the cache.
+ * ids of pretokens with several. Ids never depend on the contents of the cache.
  *
  * Each encoder has a hot table; encoders that share a cache share all else. Entries of
  * a shared table never change, so they are read without a lock. New ones are added
  * under a lock, and published by the last word that is written. A full table grows in
  * place if there is one encoder; otherwise one twice as large replaces it. When the
  * arena is full, or a table at its limit, all starts anew (another generation). Large
- * tables take only pieces that come again.
+ * tables take only pretokens that come again.
  * Replaced tables are kept until no encoder uses them: each says which *view* of the
  * cache it uses.
  *
@@ -25,17 +25,17 @@
 #include "lib/base/le.h"
 #include "lib/token/tok.h"
 
-#define WORD_SHORT 15  /* bytes of a short piece, at most */
-#define WORD_LONG  255 /* bytes of a long piece, at most */
+#define WORD_SHORT 15  /* bytes of a short pretoken, at most */
+#define WORD_LONG  255 /* bytes of a long pretoken, at most */
 #define WORD_IDS   4   /* ids that a slot stores, at most */
 
-/* The bytes of a piece, zeros, and in the last byte its length. Longer pieces have a
+/* The bytes of a pretoken, zeros, and in the last byte its length. Longer pretokens have a
  * key that is never stored. */
 struct word_key {
     uint64_t a, b;
 };
 
-/* A piece and its ids. In the last byte of the key, above the length, is the number of
+/* A pretoken and its ids. In the last byte of the key, above the length, is the number of
  * ids less 1, or WORD_MANY. For more than WORD_IDS ids, the enum below has the meaning
  * of id[]. */
 struct word_slot {
@@ -46,7 +46,7 @@ struct word_slot {
  * on; 1: among the caller's ids, from index MANY_OFF on. */
 enum { MANY_OFF, MANY_N, MANY_APART };
 
-/* Keys have numbers of ids, as in a word_slot. id: the id of a piece with one;
+/* Keys have numbers of ids, as in a word_slot. id: the id of a pretoken with one;
  * otherwise the byte of the arena where its ids are, after their number if more than
  * WORD_IDS. */
 #define WORD_SET 3
@@ -77,8 +77,8 @@ struct word_view {
 
 struct words_shared;
 
-/* The hot table has pieces of at most 12 bytes. So three of the key's last four bytes
- * are free: they have the id of a piece with one. The last byte has the number of ids,
+/* The hot table has pretokens of at most 12 bytes. So three of the key's last four bytes
+ * are free: they have the id of a pretoken with one. The last byte has the number of ids,
  * as in a word_slot. If there are several, they are at the same place of another array,
  * as in a word_slot. */
 #define HOT_BYTES    12
@@ -91,11 +91,11 @@ struct words {
     unsigned hot_bits;      /* the table has 1 << hot_bits places */
     uint64_t generation;    /* of the view that the hot table was filled from */
     struct word_view *view; /* in use */
-    /* For words_judge: recent look-ups in the shared tables, and the new pieces among
+    /* For words_judge: recent look-ups in the shared tables, and the new pretokens among
      * them; in all, and by length. */
     uint32_t n_look, n_new, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
     uint32_t hopeless;         /* a bit per length that is hardly ever found */
-    uint32_t n_piece;          /* pieces before this batch; decides about samples */
+    uint32_t n_pretoken;       /* pretokens before this batch; decides about samples */
     struct word_view **newest; /* the newest view of the shared part */
     struct words_shared *shared;
     struct words *next; /* of those that share the cache */
@@ -117,15 +117,15 @@ static inline void words_begin(struct words *w)
         words_renew(w);
 }
 
-/* Of every WORD_PERIOD pieces the first WORD_SAMPLE are a sample. */
+/* Of every WORD_PERIOD pretokens the first WORD_SAMPLE are a sample. */
 #define WORD_SAMPLE 256
 #define WORD_PERIOD (8 * WORD_SAMPLE)
 
-/* Returns how many pieces from piece i of the batch on are looked up in the same way.
+/* Returns how many pretokens from pretoken i of the batch on are looked up in the same way.
  * *skip: a bit for each length that is not looked up. */
 static inline size_t words_alike(const struct words *w, size_t i, uint32_t *skip)
 {
-    const uint32_t at = (w->n_piece + (uint32_t)i) % WORD_PERIOD;
+    const uint32_t at = (w->n_pretoken + (uint32_t)i) % WORD_PERIOD;
 
     *skip = at < WORD_SAMPLE ? 0 : w->hopeless;
     return !w->hopeless       ? SIZE_MAX
@@ -195,7 +195,7 @@ static inline bool hot_is(struct word_key slot, struct word_key k)
     return ((slot.a ^ k.a) | ((slot.b & HOT_KEY) ^ k.b)) == 0;
 }
 
-/* Puts a piece of up to HOT_BYTES bytes into the hot table. s: its slot; the ids are in
+/* Puts a pretoken of up to HOT_BYTES bytes into the hot table. s: its slot; the ids are in
  * it or in the arena. */
 static inline void word_hot_put(struct words *w, uint64_t hash,
                                 const struct word_slot *s)
@@ -209,7 +209,7 @@ static inline void word_hot_put(struct words *w, uint64_t hash,
 }
 
 /* Returns the set of a hash in the wide table. The hash's last byte decides first, as
- * it depends on most of the piece. */
+ * it depends on most of the pretoken. */
 static inline struct word_set *word_set(const struct word_view *v, uint64_t hash)
 {
     return v->wide + (__builtin_bswap64(hash) & v->wide_mask);
@@ -226,7 +226,7 @@ static inline uint64_t word_count_bits(size_t n)
     return (uint64_t)(n <= WORD_MANY ? n - 1 : WORD_MANY) << WORD_COUNT_SHIFT;
 }
 
-/* Returns the neighbour of a set, which has the pieces that do not fit when the set is
+/* Returns the neighbour of a set, which has the pretokens that do not fit when the set is
  * full. */
 static inline struct word_set *word_beside(const struct word_set *set)
 {
@@ -238,7 +238,7 @@ static inline bool word_set_is_full(const struct word_set *set)
     return __atomic_load_n(&set->key[WORD_SET - 1].b, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Returns a bit for the place of a short piece in a set, or 0. Other threads may be
+/* Returns a bit for the place of a short pretoken in a set, or 0. Other threads may be
  * writing there: the last word of a key is read first, and if it differs, the rest does
  * not count. The place cannot be predicted, so there is no branch. */
 static inline unsigned word_find(const struct word_set *set, struct word_key k)
@@ -253,7 +253,7 @@ static inline unsigned word_find(const struct word_set *set, struct word_key k)
     return is;
 }
 
-/* Returns where the ids of piece i of a set are in the arena; for one id, 16 bytes of
+/* Returns where the ids of pretoken i of a set are in the arena; for one id, 16 bytes of
  * the caller's own. Place i may be empty or being written: do not read the result then.
  */
 static inline const uint8_t *word_ids(const struct words *w, const struct word_set *set,
@@ -267,11 +267,11 @@ static inline const uint8_t *word_ids(const struct words *w, const struct word_s
     return (const uint8_t *)(((uintptr_t)w->hot_ids & one) | (there & ~one));
 }
 
-/* For functions that always copy a fixed number of ids: after a piece's own they read
+/* For functions that always copy a fixed number of ids: after a pretoken's own they read
  * bytes that another thread may be writing, and do not use them. */
 #define WORD_READS_PAST __attribute__((no_sanitize_thread))
 
-/* Returns the slot of piece i of a set, without a branch. */
+/* Returns the slot of pretoken i of a set, without a branch. */
 WORD_READS_PAST static inline struct word_slot
 word_at(const struct words *w, const struct word_set *set, unsigned i)
 {
@@ -287,7 +287,7 @@ word_at(const struct words *w, const struct word_set *set, unsigned i)
     return s;
 }
 
-/* Count a piece of n bytes that was not in the hot table; that was in no table. */
+/* Count a pretoken of n bytes that was not in the hot table; that was in no table. */
 static inline void word_looked(struct words *w, size_t n)
 {
     w->look_of[n <= WORD_SHORT ? n : WORD_SHORT + 1]++;
@@ -297,29 +297,29 @@ static inline void word_was_new(struct words *w, size_t n)
     w->new_of[n <= WORD_SHORT ? n : WORD_SHORT + 1]++;
 }
 
-/* Call after a batch of k pieces: n_look of them were not in the hot table, and n_new
- * of these in no table. Returns false if the new pieces need not be kept.
+/* Call after a batch of k pretokens: n_look of them were not in the hot table, and n_new
+ * of these in no table. Returns false if the new pretokens need not be kept.
  *
  * Text that hardly repeats (base64, hashes) would fill the tables in vain, and each
  * look-up in them is a miss of the processor's caches. So lengths of which hardly a
- * piece is found are looked up only in samples, and new pieces of such text are kept
- * from few batches only; pieces that do repeat are then kept a little later. While the
+ * pretoken is found are looked up only in samples, and new pretokens of such text are kept
+ * from few batches only; pretokens that do repeat are then kept a little later. While the
  * tables are small, all text is new, and nothing is skipped. */
 bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new);
 
-/* A piece that the cache does not know, and its ids. */
+/* A pretoken that the cache does not know, and its ids. */
 struct word_new {
     const uint8_t *p;
     size_t n;            /* bytes */
-    struct word_key key; /* of a short piece */
+    struct word_key key; /* of a short pretoken */
     uint64_t hash;
     const uint32_t *id;
     size_t n_id;
 };
-/* Adds n pieces to the cache, if possible. */
+/* Adds n pretokens to the cache, if possible. */
 void words_put(struct words *w, const struct word_new *x, size_t n);
 
-/* Returns the hash of a piece of 16 bytes or more. */
+/* Returns the hash of a pretoken of 16 bytes or more. */
 static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
 {
     uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
@@ -336,7 +336,7 @@ static inline struct word_far *word_far_set(const struct word_view *v, uint64_t 
     return v->far + (hash & v->far_mask);
 }
 
-/* Returns the entry of a hash of a long piece, or NULL. Another piece can have the same
+/* Returns the entry of a hash of a long pretoken, or NULL. Another pretoken can have the same
  * hash. */
 static inline const struct word_far *word_far_find(const struct word_view *v,
                                                    uint64_t hash)
@@ -349,8 +349,8 @@ static inline const struct word_far *word_far_find(const struct word_view *v,
     return is ? f + __builtin_ctz(is) : NULL;
 }
 
-/* Makes *s the slot of a long piece of n bytes, with only the count in its key. False:
- * the piece is not known. */
+/* Makes *s the slot of a long pretoken of n bytes, with only the count in its key. False:
+ * the pretoken is not known. */
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s);
 

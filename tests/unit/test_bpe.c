@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/token/bpe.h"
-#include "lib/token/pieces.h"
+#include "lib/token/pretokens.h"
 #include "lib/token/pre.h"
 #include "tests/unit/below.h"
 
@@ -203,18 +203,18 @@ static void bpe_is_plain_bpe(void **state)
     free(y);
 }
 
-/* The SIMD levels of this processor, by what pieces.h has. */
+/* The SIMD levels of this processor, by what pretokens.h has. */
 static const struct bpe_merge_table *merge_level(unsigned i)
 {
     static const char *const name[] = {"portable", "avx2", "avx512"};
     pre_scan_fn *scan = pre_scan_by_name("gpt2");
 
-    return i && !pieces_of_level(name[i], scan) ? NULL : bpe_merge_level(name[i]);
+    return i && !pretokens_of_level(name[i], scan) ? NULL : bpe_merge_level(name[i]);
 }
 #define N_LEVEL 3
 
-/* Many pieces at once, of all lengths about those where the way of merging changes. */
-static void many_pieces_are_plain_bpe(void **state)
+/* Many pretokens at once, of all lengths about those where the way of merging changes. */
+static void many_pretokens_are_plain_bpe(void **state)
 {
     (void)state;
     enum { N = 150, ROOM = 1150 };
@@ -229,7 +229,7 @@ static void many_pieces_are_plain_bpe(void **state)
     for (unsigned round = 0, n_round = getenv("CHECK_MORE") ? 100 : 30; round < n_round;
          round++) {
         struct tok_model *m;
-        struct bpe_piece piece[N];
+        struct bpe_pretoken pretoken[N];
         size_t n_want[N];
         uint32_t n_byte[N];
         toy_make(y);
@@ -242,33 +242,33 @@ static void many_pieces_are_plain_bpe(void **state)
         whole += m->n_whole;
         for (uint32_t i = 0; i < m->n_tok; i++)
             odd += m->token[i].odd;
-        size_t n_piece = 1 + below(N), most = 16;
+        size_t n_pretoken = 1 + below(N), most = 16;
         if (round % 4 == 0)
             most = 80;
         if (round % 20 == 0) {
-            n_piece = 1 + below(8);
+            n_pretoken = 1 + below(8);
             most = ROOM - 16;
         }
-        for (size_t k = 0; k < n_piece; k++) {
+        for (size_t k = 0; k < n_pretoken; k++) {
             uint32_t n = n_byte[k] = 1 + below((unsigned)most);
             unsigned letters = 1 + below(N_BYTE);
-            for (size_t i = 0; i < ROOM; i++) /* also what is behind the piece */
+            for (size_t i = 0; i < ROOM; i++) /* also what is behind the pretoken */
                 text[k][i] = (uint8_t)(FIRST + below(letters));
             n_want[k] = plain_bpe(y, text[k], n, want[k]);
         }
         for (unsigned level = 0; level < N_LEVEL; level++) {
             if (!(scratch.level = merge_level(level)))
                 continue;
-            for (size_t k = 0; k < n_piece; k++)
-                piece[k] = (struct bpe_piece){.p = text[k], .n = n_byte[k]};
+            for (size_t k = 0; k < n_pretoken; k++)
+                pretoken[k] = (struct bpe_pretoken){.p = text[k], .n = n_byte[k]};
             ids.n = below(3);
-            /* Long pieces are merged alone, or the tokens are searched. */
+            /* Long pretokens are merged alone, or the tokens are searched. */
             scratch.owed = below(2) ? 0 : SIZE_MAX / 2;
-            assert_int_equal(bpe_encode_many(m, &scratch, piece, n_piece, &ids, &err),
-                             SLU_OK);
-            for (size_t k = 0; k < n_piece; k++) {
-                assert_int_equal(piece[k].n_id, n_want[k]);
-                assert_memory_equal(ids.id + piece[k].at, want[k], 4 * n_want[k]);
+            assert_int_equal(
+                bpe_encode_many(m, &scratch, pretoken, n_pretoken, &ids, &err), SLU_OK);
+            for (size_t k = 0; k < n_pretoken; k++) {
+                assert_int_equal(pretoken[k].n_id, n_want[k]);
+                assert_memory_equal(ids.id + pretoken[k].at, want[k], 4 * n_want[k]);
             }
         }
         bpe_free(m);
@@ -281,8 +281,8 @@ static void many_pieces_are_plain_bpe(void **state)
     free(y);
 }
 
-/* Parts of a piece, each by itself, are the piece; there are enough of them. */
-static void parts_are_the_piece(void **state)
+/* Parts of a pretoken, each by itself, are the pretoken; there are enough of them. */
+static void parts_are_the_pretoken(void **state)
 {
     (void)state;
     struct toy *y = malloc(sizeof *y);
@@ -352,14 +352,14 @@ static void bytes_without_a_token(void **state)
     for (size_t n = 1; n <= 130; n++) {
         uint8_t p[130];
         for (size_t at = 0; at <= n; at++) { /* nowhere at last */
-            memset(p, 'a', sizeof p); /* bytes behind a piece are read, not used */
+            memset(p, 'a', sizeof p); /* bytes behind a pretoken are read, not used */
             if (at < n)
                 p[at] = 0xFF;
             size_t before = ids.n;
-            struct bpe_piece piece = {.p = p, .n = (uint32_t)n};
+            struct bpe_pretoken pretoken = {.p = p, .n = (uint32_t)n};
             scratch.level = merge_level(at % N_LEVEL);
             int rc = n % 2 && n <= 130 - 16
-                         ? bpe_encode_many(m, &scratch, &piece, 1, &ids, &err)
+                         ? bpe_encode_many(m, &scratch, &pretoken, 1, &ids, &err)
                          : bpe_encode(m, &scratch, p, n, &ids, &err);
             assert_int_equal(rc, at < n ? SLU_E_UNSUPPORTED : SLU_OK);
             assert_true(at < n ? ids.n == before : ids.n > before);
@@ -414,8 +414,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bpe_is_plain_bpe),
-        cmocka_unit_test(many_pieces_are_plain_bpe),
-        cmocka_unit_test(parts_are_the_piece),
+        cmocka_unit_test(many_pretokens_are_plain_bpe),
+        cmocka_unit_test(parts_are_the_pretoken),
         cmocka_unit_test(bytes_without_a_token),
         cmocka_unit_test(images_that_do_not_fit),
     };

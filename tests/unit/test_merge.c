@@ -1,5 +1,5 @@
 /* test_merge.c - merging in lanes (bpe_merge.h): each SIMD level of this processor
- * compared with plain BPE, for every length of a piece and every number of pieces in a
+ * compared with plain BPE, for every length of a pretoken and every number of pretokens in a
  * call, with many repeats, so that the leftmost of equal pairs counts. test_tokenizer.c
  * has the rest of BPE.
  */
@@ -22,7 +22,7 @@
 #define UNKNOWN  UINT16_MAX
 #define N_KIND   8
 #define N_POOL   (BPE_MERGED * N_KIND)
-#define MOST     200 /* pieces of a call of bpe_encode_many */
+#define MOST     200 /* pretokens of a call of bpe_encode_many */
 
 static uint64_t draws;
 
@@ -32,7 +32,7 @@ static unsigned below(unsigned n)
     return (unsigned)slu_draw_below(slu_draw(5, 6, 7, 8, draws++), n);
 }
 
-/* A vocabulary whose ids are ranks, and pieces with what plain BPE makes of them. */
+/* A vocabulary whose ids are ranks, and pretokens with what plain BPE makes of them. */
 struct toy {
     struct slu_vocab_table table;
     uint64_t off[N_ID + 1];
@@ -135,9 +135,9 @@ static uint8_t letter(unsigned of)
     return (uint8_t)('a' + below(of));
 }
 
-/* A piece of n bytes that repeats itself after 1, 2, 3 or as many as a token has, or of
+/* A pretoken of n bytes that repeats itself after 1, 2, 3 or as many as a token has, or of
  * letters drawn from 2 or all, or of any bytes, or with one that has no id. */
-static void make_piece(struct toy *y, struct sample *s, uint32_t n, unsigned kind)
+static void make_pretoken(struct toy *y, struct sample *s, uint32_t n, unsigned kind)
 {
     uint32_t room = n > BPE_PADDED ? n : BPE_PADDED + 1;
     uint32_t id = 256 + below(N_ID - 256);
@@ -158,9 +158,9 @@ static void make_piece(struct toy *y, struct sample *s, uint32_t n, unsigned kin
     plain_bpe(y, s);
 }
 
-/* A piece of least to most bytes. */
-static const struct sample *draw_piece(const struct toy *y, uint32_t least,
-                                       uint32_t most, bool all_have_ids)
+/* A pretoken of least to most bytes. */
+static const struct sample *draw_pretoken(const struct toy *y, uint32_t least,
+                                          uint32_t most, bool all_have_ids)
 {
     for (;;) {
         const struct sample *s =
@@ -170,7 +170,7 @@ static const struct sample *draw_piece(const struct toy *y, uint32_t least,
     }
 }
 
-static void check_ids(const struct sample *s, const struct bpe_piece *x,
+static void check_ids(const struct sample *s, const struct bpe_pretoken *x,
                       const uint32_t *id)
 {
     assert_int_equal(x->n_id, s->n_want);
@@ -178,7 +178,7 @@ static void check_ids(const struct sample *s, const struct bpe_piece *x,
         assert_memory_equal(id + x->at, s->want, s->n_want * sizeof *id);
 }
 
-/* The pieces of one size by themselves: all numbers of them, of one length or of many;
+/* The pretokens of one size by themselves: all numbers of them, of one length or of many;
  * nothing is written where there is no room. */
 static void check_size(const struct toy *y, const struct tok_model *m,
                        const struct bpe_merge_table *t, unsigned size)
@@ -190,19 +190,19 @@ static void check_size(const struct toy *y, const struct tok_model *m,
     assert_non_null(id);
     for (size_t n = 1; n <= (size_t)BPE_LANES >> size; n++) {
         const struct sample *from[BPE_LANES];
-        struct bpe_piece x[BPE_LANES], *piece[BPE_LANES];
+        struct bpe_pretoken x[BPE_LANES], *pretoken[BPE_LANES];
         uint32_t least = ends[size] + 1, most = ends[size + 1];
         size_t n_byte = 0, sum = 0;
         if (n % 2)
             least = most = least + (uint32_t)(n / 2) % (most - least + 1);
         for (size_t i = 0; i < n; i++) {
-            from[i] = draw_piece(y, least, most, false);
-            x[i] = (struct bpe_piece){.p = from[i]->p, .n = from[i]->n};
-            piece[i] = &x[i];
+            from[i] = draw_pretoken(y, least, most, false);
+            x[i] = (struct bpe_pretoken){.p = from[i]->p, .n = from[i]->n};
+            pretoken[i] = &x[i];
             n_byte += x[i].n;
         }
         memset(id, 0xA5, (n_byte + 16 + BEHIND) * sizeof *id);
-        size_t n_id = t->merge[size](m, piece, n, id);
+        size_t n_id = t->merge[size](m, pretoken, n, id);
         for (size_t i = 0; i < n; i++) {
             assert_int_equal(x[i].at, sum);
             check_ids(from[i], &x[i], id);
@@ -215,7 +215,7 @@ static void check_size(const struct toy *y, const struct tok_model *m,
     free(id);
 }
 
-/* Pieces of all sizes in one call, every other one about where the size changes. */
+/* Pretokens of all sizes in one call, every other one about where the size changes. */
 static void check_many(const struct toy *y, const struct tok_model *m,
                        const struct bpe_merge_table *t)
 {
@@ -225,11 +225,11 @@ static void check_many(const struct toy *y, const struct tok_model *m,
 
     for (size_t n = 1; n <= MOST; n++) {
         const struct sample *from[MOST];
-        struct bpe_piece x[MOST];
+        struct bpe_pretoken x[MOST];
         for (size_t i = 0; i < n; i++) {
             uint32_t least = i % 2 ? 1 : below(2) ? 14 : 29;
-            from[i] = draw_piece(y, least, i % 2 ? BPE_MERGED : least + 4, true);
-            x[i] = (struct bpe_piece){.p = from[i]->p, .n = from[i]->n};
+            from[i] = draw_pretoken(y, least, i % 2 ? BPE_MERGED : least + 4, true);
+            x[i] = (struct bpe_pretoken){.p = from[i]->p, .n = from[i]->n};
         }
         ids.n = below(3);
         assert_int_equal(bpe_encode_many(m, &scratch, x, n, &ids, &err), SLU_OK);
@@ -258,7 +258,7 @@ static void check_level(const char *level)
         memset(y, 0, sizeof *y);
         make_vocabulary(y);
         for (unsigned i = 0; i < N_POOL; i++) {
-            make_piece(y, &y->pool[i], 1 + i / N_KIND, i % N_KIND);
+            make_pretoken(y, &y->pool[i], 1 + i / N_KIND, i % N_KIND);
             n_byte += y->pool[i].n;
             n_merged += y->pool[i].n_want;
         }

@@ -180,9 +180,9 @@ static int join(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The pieces, with "_" between. */
-static void pieces(const char *pattern, enum pre_kind kind, bool invert,
-                   const char *text, const char *want)
+/* The pretokens, with "_" between. */
+static void pretokens(const char *pattern, enum pre_kind kind, bool invert,
+                      const char *text, const char *want)
 {
     struct slu_err err = SLU_ERR_INIT;
     struct pre_scratch s;
@@ -245,7 +245,7 @@ static void expressions_cut_as_oniguruma_does(void **state)
     };
 
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        pieces(CASES[i].pattern, PRE_REGEX, false, CASES[i].text, CASES[i].want);
+        pretokens(CASES[i].pattern, PRE_REGEX, false, CASES[i].text, CASES[i].want);
     }
 }
 
@@ -262,11 +262,11 @@ static void behaviors(void **state)
     };
 
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
-        pieces("-", CASES[i].kind, false, "-a--bc-", CASES[i].want);
+        pretokens("-", CASES[i].kind, false, "-a--bc-", CASES[i].want);
     /* Inverted, matches are what is between. */
-    pieces("[a-z]", PRE_LEFT, true, "ab-c-", "a_b-_c-");
-    pieces("[a-z]", PRE_RIGHT, true, "-ab-c-", "-a_b_-c_-");
-    pieces("[a-z]", PRE_RUNS, true, "ab-c", "ab_-_c");
+    pretokens("[a-z]", PRE_LEFT, true, "ab-c-", "a_b-_c-");
+    pretokens("[a-z]", PRE_RIGHT, true, "-ab-c-", "-a_b_-c_-");
+    pretokens("[a-z]", PRE_RUNS, true, "ab-c", "ab_-_c");
 }
 
 static void doubtful_expressions_are_refused(void **state)

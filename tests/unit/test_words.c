@@ -1,5 +1,5 @@
 /* test_words.c - the word cache that threads share returns only the ids that were put
- * for a piece. */
+ * for a pretoken. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static void test_large_cache_grows_and_keeps(void **st)
     run_alone_first((UINT64_C(1) << 20) + (UINT64_C(9) << 13), 0);
 }
 
-/* At their largest size, tables take only pieces that come again. */
+/* At their largest size, tables take only pretokens that come again. */
 static void test_large_tables_take_repeats(void **st)
 {
     enum { N = 100 };
@@ -204,9 +204,10 @@ static uint64_t draw(uint64_t *x)
     return *x >> 33;
 }
 
-/* Makes k pieces. Most are short and of the same few bytes, zeros among them, so that
+/* Makes k pretokens. Most are short and of the same few bytes, zeros among them, so that
  * they repeat; one of 30 is long. */
-static size_t random_pieces(uint64_t *x, struct hot_batch *b, uint8_t **text, size_t k)
+static size_t random_pretokens(uint64_t *x, struct hot_batch *b, uint8_t **text,
+                               size_t k)
 {
     for (size_t i = 0; i < k; i++) {
         uint64_t len = 1 + draw(x) % (draw(x) % 3 ? 5 : 17);
@@ -219,7 +220,7 @@ static size_t random_pieces(uint64_t *x, struct hot_batch *b, uint8_t **text, si
     return b->at[k];
 }
 
-/* Keeps half of the pieces, some with several ids. */
+/* Keeps half of the pretokens, some with several ids. */
 static void keep_some(uint64_t *x, struct words *w, const struct hot_batch *b,
                       const uint8_t *text, size_t k)
 {
@@ -235,7 +236,7 @@ static void keep_some(uint64_t *x, struct words *w, const struct hot_batch *b,
     }
 }
 
-/* Compares the results, piece by piece, with the table. */
+/* Compares the results, pretoken by pretoken, with the table. */
 static void check_found(const struct words *w, const struct hot_batch *b,
                         const uint8_t *text, size_t k)
 {
@@ -282,9 +283,9 @@ static void check_levels(uint64_t n_byte, unsigned hot_bits)
     assert_int_equal(w.hot_bits, hot_bits);
     for (unsigned round = 0; round < 300; round++) {
         const size_t k = 1 + draw(&x) % (round % 10 ? 200 : HOT_MOST);
-        const size_t n = random_pieces(&x, &b, &text, k);
+        const size_t n = random_pretokens(&x, &b, &text, k);
         w.hopeless = round % 3 ? 0 : (uint32_t)draw(&x) & 0x1FFFE;
-        w.n_piece = (uint32_t)draw(&x);
+        w.n_pretoken = (uint32_t)draw(&x);
         keep_some(&x, &w, &b, text, k);
         for (unsigned l = 0; l < 3; l++) {
             if (!slu_has_simd(level[l]))

@@ -1,4 +1,4 @@
-/* pieces_avx2.c - blocks by AVX2. */
+/* pretokens_avx2.c - blocks by AVX2. */
 #include <immintrin.h>
 
 #include <stdint.h>
@@ -66,6 +66,6 @@ static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
         starts = put_some(starts, base, end, 4);
 }
 
-#include "lib/token/pieces_find.h"
+#include "lib/token/pretokens_find.h"
 
-PIECES_TABLE(avx2);
+PRETOKENS_TABLE(avx2);

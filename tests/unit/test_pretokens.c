@@ -1,4 +1,4 @@
-/* test_pieces.c - the finders of every SIMD level compared with the scanners. */
+/* test_pretokens.c - the finders of every SIMD level compared with the scanners. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lib/token/pieces.h"
+#include "lib/token/pretokens.h"
 
 static const char *const LEVELS[] = {"portable", "avx2", "avx512", "neon"};
 static const char *const SPLITS[] = {"gpt2",  "digits-gpt2", "cl100k", "llama3",
@@ -86,10 +86,10 @@ static unsigned draw(unsigned n)
 
 /* In a block of its own size, so that a sanitizer sees every byte read behind it. */
 static void compare(const char *level, const char *split, pre_scan_fn *scan,
-                    pieces_fn *find, const uint8_t *text, size_t n)
+                    pretokens_fn *find, const uint8_t *text, size_t n)
 {
     enum { MAX = 16 };
-    uint32_t end[MAX + PIECES_SLACK];
+    uint32_t end[MAX + PRETOKENS_SLACK];
     uint8_t *p = malloc(n);
     size_t pos = 0;
 
@@ -97,12 +97,12 @@ static void compare(const char *level, const char *split, pre_scan_fn *scan,
     memcpy(p, text, n);
     while (pos < n) {
         size_t k = find(p + pos, n - pos, end, MAX, scan), from = pos;
-        assert_in_range(k, 1, MAX + PIECES_SLACK);
+        assert_in_range(k, 1, MAX + PRETOKENS_SLACK);
         for (size_t i = 0; i < k; i++) {
             size_t want = scan(p, n, pos);
             if (from + end[i] != want) {
                 fprintf(stderr,
-                        "%s %s: piece at %zu ends at %zu, not at %zu, of:\n%.*s\n",
+                        "%s %s: pretoken at %zu ends at %zu, not at %zu, of:\n%.*s\n",
                         level, split, pos, want, from + end[i], (int)n, (char *)p);
                 for (size_t q = 0; q < n; q++)
                     fprintf(stderr, "%02x ", p[q]);
@@ -117,12 +117,12 @@ static void compare(const char *level, const char *split, pre_scan_fn *scan,
 static void on_all(const uint8_t *text, size_t n)
 {
     static pre_scan_fn *scan[N_SPLIT];
-    static pieces_fn *find[N_LEVEL][N_SPLIT]; /* NULL: not on this processor */
+    static pretokens_fn *find[N_LEVEL][N_SPLIT]; /* NULL: not on this processor */
 
     for (size_t s = 0; !scan[N_SPLIT - 1] && s < N_SPLIT; s++) {
         scan[s] = pre_scan_by_name(SPLITS[s]);
         for (size_t l = 0; l < N_LEVEL; l++)
-            find[l][s] = pieces_of_level(LEVELS[l], scan[s]);
+            find[l][s] = pretokens_of_level(LEVELS[l], scan[s]);
     }
     for (size_t l = 0; l < N_LEVEL; l++) {
         for (size_t s = 0; s < N_SPLIT; s++) {

@@ -1,4 +1,4 @@
-/* pieces_neon.c - blocks by NEON, which every 64-bit ARM processor has. */
+/* pretokens_neon.c - blocks by NEON, which every 64-bit ARM processor has. */
 #if defined(__aarch64__)
 #include <arm_neon.h>
 
@@ -42,7 +42,7 @@ static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
         *end++ = base + (uint32_t)__builtin_ctzll(starts);
 }
 
-#include "lib/token/pieces_find.h"
+#include "lib/token/pretokens_find.h"
 
-PIECES_TABLE(neon);
+PRETOKENS_TABLE(neon);
 #endif

@@ -1,4 +1,4 @@
-/* pieces_find.h - the masks' algebra; a template that each SIMD level includes.
+/* pretokens_find.h - the masks' algebra; a template that each SIMD level includes.
  *
  * The including file defines `struct block` and, as static inline functions,
  *
@@ -6,13 +6,13 @@
  *   uint64_t between(struct block x, uint8_t from, uint8_t to)     a bit for each byte
  *   void put_ends(uint64_t starts, uint32_t base, uint32_t *end)   base + each bit
  *
- * then includes this file and ends with PIECES_TABLE(level). Bit i of a mask is byte i
+ * then includes this file and ends with PRETOKENS_TABLE(level). Bit i of a mask is byte i
  * of the block; a character's class stands at each of its bytes. X << 1 therefore reads
  * "the byte before is in X".
  */
 #include <string.h>
 
-#include "lib/token/pieces.h"
+#include "lib/token/pretokens.h"
 #include "lib/token/unicode.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -41,7 +41,7 @@ struct rule {
     bool parts;          /* numbers and Han are cut out first: text ends before them */
     bool ascii_front;    /* only ASCII symbols begin words, and only ASCII words */
     enum { QUOTE_NONE, QUOTE_FRONT, QUOTE_BACK } quote; /* where contractions stand */
-    enum { HAN_NONE, HAN_SCRIPT, HAN_DEEPSEEK } han;    /* runs that are pieces */
+    enum { HAN_NONE, HAN_SCRIPT, HAN_DEEPSEEK } han;    /* runs that are pretokens */
 };
 
 #define BIT(i)   (UINT64_C(1) << (i))
@@ -106,7 +106,7 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end, uint64_
     for (lead &= BELOW(n); lead; lead &= lead - 1) {
         unsigned i = (unsigned)__builtin_ctzll(lead), len;
         uint32_t code = uni_decode(p + i, &len);
-        enum pieces_class c = pieces_class[uni_category(code)];
+        enum pretokens_class c = pretokens_class[uni_category(code)];
         bool lost = c == PC_WHITE || (c == PC_NUMBER && (!r.gpt2 || r.digits));
         if (r.gpt2 && r.digits) /* to Digits these are numbers too (PRE_DIGIT) */
             lost = lost || uni_is_new_number(code);
@@ -193,7 +193,7 @@ INLINE uint64_t threes(uint64_t number)
     return start;
 }
 
-/* Returns the blanks that begin a piece after a line end: those after which only blanks
+/* Returns the blanks that begin a pretoken after a line end: those after which only blanks
  * follow to the end of the white space. */
 INLINE uint64_t behind_lines(uint64_t blank, uint64_t line)
 {
@@ -219,7 +219,7 @@ INLINE uint64_t slashes(const uint8_t *p, uint64_t at)
     return found;
 }
 
-/* Returns the starts of pieces in the block of n bytes at p, which begins with a piece.
+/* Returns the starts of pretokens in the block of n bytes at p, which begins with a pretoken.
  * is_end: the text ends with the block. Starts that these bytes do not decide are left
  * out; *is_all: there are none of those. Bit 0 is not set. */
 INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
@@ -306,10 +306,10 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     return start & known & ~UINT64_C(1);
 }
 
-/* Finds pieces by a rule: pieces_fn. rest: classify_rest for this rule, as a function,
+/* Finds pretokens by a rule: pretokens_fn. rest: classify_rest for this rule, as a function,
  * because inside the loop it would take registers that nearly all blocks need. */
-INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
-                          const struct rule r, pre_scan_fn *scan, rest_fn *rest)
+INLINE size_t find_pretokens(const uint8_t *p, size_t n, uint32_t *end, size_t max,
+                             const struct rule r, pre_scan_fn *scan, rest_fn *rest)
 {
     size_t pos = 0, k = 0;
 
@@ -368,7 +368,7 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
                               pre_scan_fn *scan)                                       \
     {                                                                                  \
         const struct rule r = {__VA_ARGS__};                                           \
-        return find_pieces(p, n, end, max, r, scan, rest_##name);                      \
+        return find_pretokens(p, n, end, max, r, scan, rest_##name);                   \
     }
 
 FINDER(gpt2, .gpt2 = true, .quote = QUOTE_FRONT)
@@ -383,9 +383,9 @@ FINDER(kimi, .digits = 3, .by_case = true, .quote = QUOTE_BACK, .han = HAN_SCRIP
 FINDER(deepseek3, .digits = 3, .mark_is_letter = true, .parts = true,
        .ascii_front = true, .han = HAN_DEEPSEEK)
 
-/* In the order of pieces.c's names. */
-#define PIECES_TABLE(level)                                                            \
-    const struct pieces_table pieces_##level = {                                       \
+/* In the order of pretokens.c's names. */
+#define PRETOKENS_TABLE(level)                                                         \
+    const struct pretokens_table pretokens_##level = {                                 \
         #level,                                                                        \
         {find_gpt2, find_digits_gpt2, find_cl100k, find_llama3, find_qwen2,            \
          find_qwen35, find_o200k, find_tekken, find_kimi, find_deepseek3}}

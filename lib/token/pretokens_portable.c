@@ -1,4 +1,4 @@
-/* pieces_portable.c - blocks without SIMD: the portable version, against which every
+/* pretokens_portable.c - blocks without SIMD: the portable version, against which every
  * level is tested. */
 #include <stdint.h>
 #include <string.h>
@@ -44,6 +44,6 @@ static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
         *end++ = base + (uint32_t)__builtin_ctzll(starts);
 }
 
-#include "lib/token/pieces_find.h"
+#include "lib/token/pretokens_find.h"
 
-PIECES_TABLE(portable);
+PRETOKENS_TABLE(portable);

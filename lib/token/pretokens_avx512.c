@@ -1,4 +1,4 @@
-/* pieces_avx512.c - blocks by AVX-512 (BW, VBMI2). */
+/* pretokens_avx512.c - blocks by AVX-512 (BW, VBMI2). */
 #include <immintrin.h>
 
 #include <stdint.h>
@@ -51,6 +51,6 @@ static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
     }
 }
 
-#include "lib/token/pieces_find.h"
+#include "lib/token/pretokens_find.h"
 
-PIECES_TABLE(avx512);
+PRETOKENS_TABLE(avx512);

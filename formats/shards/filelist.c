@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/hash.h"
@@ -162,6 +163,37 @@ void slu_filelist_settle(struct slu_filelist *l)
             l->file[n++] = l->file[i];
     }
     l->n = n;
+}
+
+int slu_filelist_load_set(struct slu_filelist *l, const char *dir, struct slu_err *err)
+{
+    static const char begin[] = "{\"file\":\"";
+    struct slu_buf path = SLU_BUF_INIT, t = SLU_BUF_INIT;
+    struct stat st;
+    int rc = path_in(&path, dir, err);
+
+    if (!rc && (lstat((const char *)path.data, &st) || !S_ISREG(st.st_mode)))
+        rc = SLU_EOF;
+    if (!rc)
+        rc = slu_read_regular(&t, (const char *)path.data, UINT64_MAX, err);
+    const char *p = (const char *)t.data, *end = p + t.len;
+    if (!rc && p == end)
+        rc = SLU_EOF;
+    for (const char *nl; !rc && p < end; p = nl + 1) {
+        nl = memchr(p, '\n', (size_t)(end - p));
+        if (nl) {
+            rc = add_line(l, p, (size_t)(nl - p), err);
+        } else {
+            if ((size_t)(end - p) < sizeof begin - 1 ||
+                memcmp(p, begin, sizeof begin - 1) != 0)
+                rc = slu_fail(err, SLU_E_FORMAT, "the last line is no file's");
+            break;
+        }
+    }
+    slu_filelist_settle(l);
+    slu_buf_release(&t);
+    slu_buf_release(&path);
+    return rc;
 }
 
 static int of_name(const void *name, const void *file)

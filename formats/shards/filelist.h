@@ -57,6 +57,11 @@ SLU_MUST_USE int slu_filelist_add(struct slu_filelist *l, const char *name,
  * SLU_E_CHECKSUM, SLU_E_FORMAT if it is damaged; messages name the manifest. */
 SLU_MUST_USE int slu_filelist_load(struct slu_filelist *l, const char *folder,
                                    struct slu_err *err);
+/* The same of a set's manifest.jsonl, which has no seal; lines have further members, and
+ * a last one that is cut is left out. After SLU_E_FORMAT the list has the lines before the
+ * one that is none. Settles the list. */
+SLU_MUST_USE int slu_filelist_load_set(struct slu_filelist *l, const char *dir,
+                                       struct slu_err *err);
 /* Sorts the list by name; of equal names the last one stays. */
 void slu_filelist_settle(struct slu_filelist *l);
 /* The file of this name in a settled list, or NULL. */

@@ -473,27 +473,20 @@ static bool skip_given(void *ctx, unsigned bucket, uint64_t shard)
     return shard < f->bucket[bucket].n && !f->bucket[bucket].changed[shard];
 }
 
-/* Gives names their numbers in f->names; sources keep theirs. */
+/* Gives domains their numbers in f->names; sources keep theirs. */
 static int rename_all(struct slu_forget *f, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_names *from = slu_shardset_names(f->set);
     uint64_t source = SLU_PADDING;
-    uint32_t was = SLU_NO_DOMAIN, is = SLU_NO_DOMAIN;
-    int rc = SLU_OK;
+    int rc = slu_shardset_domains(b, from, f->names, err);
 
     for (size_t i = 0; i < b->n_seg && !rc; i++) {
-        struct slu_seg *g = &b->seg[i];
+        const struct slu_seg *g = &b->seg[i];
         if (g->source != SLU_PADDING && g->source != source) {
             const char *name = slu_names_source(from, g->source);
             source = g->source;
             rc = slu_names_set_source(f->names, source, name ? name : "", err);
         }
-        if (g->domain != SLU_NO_DOMAIN && g->domain != was && !rc) {
-            const char *name = slu_names_domain(from, g->domain);
-            was = g->domain;
-            rc = slu_names_domain_number(f->names, name, strlen(name), &is, err);
-        }
-        g->domain = g->domain == SLU_NO_DOMAIN ? g->domain : is;
     }
     return rc;
 }

@@ -340,16 +340,6 @@ static char *join(const char *dir, const char *name)
     return p;
 }
 
-static bool exists_in(const char *dir, const char *name)
-{
-    char *p = NULL;
-    if (asprintf(&p, "%s/%s", dir, name) < 0)
-        return false;
-    bool is = exists(p);
-    free(p);
-    return is;
-}
-
 static int incomplete(const char *dir, const char *what, struct slu_err *err)
 {
     return slu_fail(
@@ -404,7 +394,7 @@ static int add_set(struct slu_bucket_counts *s, const char *dir, struct slu_err 
         return incomplete(dir, what, err);
     }
     rc = add_report(s, dir, &report, err);
-    if (!rc && !report && manifests && exists_in(dir, "segments"))
+    if (!rc && !report && manifests && slu_exists_in(dir, "segments"))
         return incomplete(dir, "there is no report.json", err);
     if (!rc && !report && !manifests)
         rc = slu_fail(err, SLU_E_FORMAT,
@@ -448,8 +438,8 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
     if (!own)
         return slu_fail_nomem(err, strlen(path));
     /* A set's own manifest.jsonl lists files; those of its buckets count shards. */
-    if (exists(own) && !exists_in(path, "segments") &&
-        !exists_in(path, "report.json")) {
+    if (exists(own) && !slu_exists_in(path, "segments") &&
+        !slu_exists_in(path, "report.json")) {
         int rc = add_manifest(s, own, err);
         free(own);
         return rc;

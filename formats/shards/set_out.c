@@ -3,7 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum { MAX_RECORD = 1 << 20, LOOKS = 500 };
 
-static int path_of(char **out, const char *dir, const char *name, struct slu_err *err)
+int slu_set_path(char **out, const char *dir, const char *name, struct slu_err *err)
 {
     if (asprintf(out, "%s/%s", dir, name) >= 0)
         return SLU_OK;
@@ -24,33 +24,12 @@ static int path_of(char **out, const char *dir, const char *name, struct slu_err
     return slu_fail_nomem(err, strlen(dir));
 }
 
-static bool exists_in(const char *dir, const char *name)
-{
-    struct stat st;
-    char *path = NULL;
-    bool is = !path_of(&path, dir, name, NULL) && !lstat(path, &st);
-
-    free(path);
-    return is;
-}
-
-static int sync_in(const char *dir, const char *name, struct slu_err *err)
-{
-    char *path = NULL;
-    int rc = path_of(&path, dir, name, err);
-
-    if (!rc)
-        rc = slu_sync_dir(path, err);
-    free(path);
-    return rc;
-}
-
 /* Appends the first line of DIR/.partial/NAME; SLU_EOF: there is no such file. */
 static int read_record(const char *dir, const char *name, struct slu_buf *record,
                        struct slu_err *err)
 {
     char *path = NULL;
-    int rc = path_of(&path, dir, name, err);
+    int rc = slu_set_path(&path, dir, name, err);
 
     if (!rc)
         rc = access(path, F_OK)
@@ -69,7 +48,7 @@ static int open_paths(struct slu_set_out *o, const char *dir,
                       const struct slu_shard_format *f, struct slu_err *err)
 {
     *o = (struct slu_set_out){.format = f, .dir = strdup(dir)};
-    return o->dir ? path_of(&o->at, dir, SLU_SET_PARTIAL, err)
+    return o->dir ? slu_set_path(&o->at, dir, SLU_SET_PARTIAL, err)
                   : slu_fail_nomem(err, strlen(dir));
 }
 
@@ -85,7 +64,7 @@ static void close_paths(struct slu_set_out *o)
 static int enter(struct slu_set_out *o, const char *lock, unsigned patience,
                  struct slu_err *err)
 {
-    int rc = path_of(&o->lock, o->at, lock, err);
+    int rc = slu_set_path(&o->lock, o->at, lock, err);
 
     for (int i = 0; i < LOOKS && !rc; i++) {
         o->made_dir = o->made_dir || (access(o->dir, F_OK) && errno == ENOENT);
@@ -131,35 +110,25 @@ static bool is_foreign(const char *at)
 
 int slu_set_remove_tree(const char *path, const char *but, struct slu_err *err)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), rc = SLU_OK;
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *e;
-    struct stat st;
+    char *const top[] = {(char *)path, NULL};
+    FTS *t = fts_open(top, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    FTSENT *e;
+    int rc = t ? SLU_OK : slu_fail_errno(err, "%s: cannot be opened", path);
 
-    while (d && !rc && (e = readdir(d))) {
-        char *name = NULL;
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-            (but && !strcmp(e->d_name, but)))
-            continue;
-        rc = path_of(&name, path, e->d_name, err);
-        if (!rc && !lstat(name, &st) && S_ISDIR(st.st_mode))
-            rc = slu_set_remove_tree(name, NULL, err);
-        else if (!rc && unlink(name) && errno != ENOENT)
-            rc = slu_fail_errno(err, "%s: cannot be removed", name);
-        free(name);
-    }
-    if (d)
-        closedir(d);
-    else if (fd >= 0)
-        close(fd);
-    if (!rc && !but && rmdir(path) && errno != ENOENT)
-        rc = slu_fail_errno(err, "%s: cannot be removed", path);
+    while (t && !rc && (e = fts_read(t)))
+        if (e->fts_info != FTS_D && (e->fts_level || !but) &&
+            (e->fts_level != 1 || !but || strcmp(e->fts_name, but) != 0) &&
+            remove(e->fts_path) && errno != ENOENT)
+            rc = slu_fail_errno(err, "%s: cannot be removed", e->fts_path);
+    if (t)
+        fts_close(t);
     return rc;
 }
 
 int slu_set_being_replaced(const char *dir, struct slu_err *err)
 {
-    return !exists_in(dir, "report.json") && exists_in(dir, SLU_SET_PARTIAL "/ready")
+    return !slu_exists_in(dir, "report.json") &&
+                   slu_exists_in(dir, SLU_SET_PARTIAL "/ready")
                ? slu_fail(
                      err, SLU_E_TRUNCATED,
                      "%s: the set is being replaced; run the command again; if the "
@@ -171,7 +140,7 @@ int slu_set_being_replaced(const char *dir, struct slu_err *err)
 /* Between slu_set_recover and our lock, another process may have been killed. */
 static int not_ready(const struct slu_set_out *o, struct slu_err *err)
 {
-    return exists_in(o->at, "ready")
+    return slu_exists_in(o->at, "ready")
                ? slu_fail(err, SLU_E_MISMATCH,
                           "%s: another shuffle was stopped while it published its set; "
                           "run the command again",
@@ -184,7 +153,7 @@ static void remove_old(const char *at)
 {
     char *old = NULL;
 
-    if (!exists_in(at, "ready") && !path_of(&old, at, "old", NULL))
+    if (!slu_exists_in(at, "ready") && !slu_set_path(&old, at, "old", NULL))
         (void)!slu_set_remove_tree(old, NULL, NULL);
     free(old);
 }
@@ -194,9 +163,9 @@ int slu_set_recover(const char *dir, struct slu_buf *record, struct slu_err *err
     struct slu_set_out o;
     int rc = open_paths(&o, dir, NULL, err);
 
-    if (!rc && exists_in(o.at, "ready"))
+    if (!rc && slu_exists_in(o.at, "ready"))
         rc = enter(&o, "lock", LOOKS, err);
-    if (!rc && o.lock && exists_in(o.at, "ready")) {
+    if (!rc && o.lock && slu_exists_in(o.at, "ready")) {
         rc = read_record(o.at, "journal", record, err);
         if (rc == SLU_EOF)
             rc = read_record(o.at, "mark", record, err);
@@ -214,13 +183,13 @@ int slu_set_check(const char *dir, const struct slu_shard_format *f, bool replac
                   struct slu_err *err)
 {
     char *at = NULL;
-    int rc = path_of(&at, dir, SLU_SET_PARTIAL, err);
+    int rc = slu_set_path(&at, dir, SLU_SET_PARTIAL, err);
 
     if (!rc && is_foreign(at))
         rc = slu_shard_dir_in_the_way(dir, "", SLU_SET_PARTIAL, err);
     if (!rc)
         rc = slu_shard_dir_check(dir, f, replace, err);
-    if (!rc && !replace && exists_in(at, "mark"))
+    if (!rc && !replace && slu_exists_in(at, "mark"))
         rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
                         slu_fail(err, SLU_E_MISMATCH,
                                  "%s: the shuffle in parts that writes here has not "
@@ -237,7 +206,7 @@ static int put_record(const struct slu_set_out *o, const char *name,
                       const struct slu_buf *record, struct slu_err *err)
 {
     char *path = NULL;
-    int rc = path_of(&path, o->at, name, err);
+    int rc = slu_set_path(&path, o->at, name, err);
 
     if (!rc)
         rc = slu_out_whole(path, record->data, record->len, err);
@@ -271,9 +240,9 @@ int slu_set_begin(struct slu_set_out *o, const char *dir,
     if (!rc)
         rc = read_record(o->at, "journal", &was, err);
     if ((!rc && replace && !same(&was, record)) ||
-        (rc == SLU_EOF && exists_in(o->at, "mark")))
+        (rc == SLU_EOF && slu_exists_in(o->at, "mark")))
         rc = slu_set_remove_tree(o->at, "lock", err);
-    if (rc == SLU_EOF || (!rc && !exists_in(o->at, "journal"))) {
+    if (rc == SLU_EOF || (!rc && !slu_exists_in(o->at, "journal"))) {
         o->keep = false;
         rc = put_record(o, "journal", record, err);
     } else if (!rc) {
@@ -298,13 +267,47 @@ int slu_set_check_mark(const char *dir, const struct slu_buf *record,
                                  dir, what));
     else if (rc == SLU_EOF && slu_shard_dir_not_of_before(dir, err))
         rc = SLU_E_MISMATCH;
-    else if (rc == SLU_EOF && !exists_in(dir, "report.json"))
+    else if (rc == SLU_EOF && !slu_exists_in(dir, "report.json"))
         rc = slu_fail(
             err, SLU_E_MISMATCH,
             "%s: holds no parts of this shuffle; write them first, to the same folder",
             dir);
     slu_buf_release(&mark);
     return rc;
+}
+
+/* SLU_EOF: there is no mark, or one of another record that may be replaced. */
+static int has_mark(const struct slu_set_out *o, const struct slu_buf *record,
+                    bool replace, struct slu_err *err)
+{
+    struct slu_buf was = SLU_BUF_INIT;
+    int rc = read_record(o->at, "mark", &was, err);
+
+    if (!rc && !same(&was, record))
+        rc = replace ? SLU_EOF : slu_set_check_mark(o->dir, record, err);
+    slu_buf_release(&was);
+    return rc;
+}
+
+/* Makes the mark under the lock. */
+static int make_mark(const struct slu_set_out *o, const struct slu_buf *record,
+                     bool replace, struct slu_err *err)
+{
+    int rc = not_ready(o, err);
+
+    if (!rc)
+        rc = slu_set_check(o->dir, o->format, replace, err);
+    if (!rc && slu_exists_in(o->at, "journal") && !replace)
+        rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: holds the beginning of another shuffle's set; "
+                                 "name another folder",
+                                 o->dir));
+    if (!rc)
+        rc = slu_set_no_parts(o->at, true, err);
+    if (!rc)
+        rc = slu_set_remove_tree(o->at, "lock", err);
+    return rc ? rc : put_record(o, "mark", record, err);
 }
 
 int slu_set_begin_part(struct slu_set_out *o, const char *dir,
@@ -316,42 +319,19 @@ int slu_set_begin_part(struct slu_set_out *o, const char *dir,
 
     if (!rc)
         rc = slu_set_recover(dir, &was, err);
-    slu_buf_clear(&was);
-    if (!rc)
-        rc = read_record(o->at, "mark", &was, err);
-    if (!rc && same(&was, record)) {
-        slu_buf_release(&was);
-        return rc;
-    }
-    if (!rc && !replace)
-        rc = slu_set_check_mark(dir, record, err);
-    if (rc == SLU_EOF && !exists_in(o->at, "journal"))
-        rc = slu_set_check(dir, f, replace, err); /* before anything is made */
-    if (rc >= 0)
-        rc = enter(o, "lock", LOOKS, err);
-    slu_buf_clear(&was);
-    if (!rc)
-        rc = read_record(o->at, "mark", &was, err); /* another part may have made it */
-    if ((!rc && !same(&was, record)) || rc == SLU_EOF) {
-        rc = not_ready(o, err);
-        if (!rc)
-            rc = slu_set_check(dir, f, replace, err);
-        if (!rc && exists_in(o->at, "journal") && !replace)
-            rc =
-                slu_advise(err, SLU_ADVISE_REPLACE_SET,
-                           slu_fail(err, SLU_E_MISMATCH,
-                                    "%s: holds the beginning of another shuffle's set; "
-                                    "name another folder",
-                                    dir));
-        if (!rc)
-            rc = slu_set_no_parts(o->at, true, err);
-        if (!rc)
-            rc = slu_set_remove_tree(o->at, "lock", err);
-        if (!rc)
-            rc = put_record(o, "mark", record, err);
-    }
-    leave(o);
     slu_buf_release(&was);
+    if (!rc)
+        rc = has_mark(o, record, replace, err);
+    if (rc != SLU_EOF)
+        return rc;
+    rc = slu_set_check(dir, f, replace, err); /* before anything is made */
+    if (!rc)
+        rc = enter(o, "lock", LOOKS, err);
+    if (!rc) /* another part may have made it */
+        rc = has_mark(o, record, replace, err);
+    if (rc == SLU_EOF)
+        rc = make_mark(o, record, replace, err);
+    leave(o);
     return rc;
 }
 
@@ -363,7 +343,7 @@ int slu_set_lock_part(struct slu_set_out *o, uint64_t index, uint64_t of,
 
     snprintf(name, sizeof name, "lock.%llu-of-%llu", (unsigned long long)index,
              (unsigned long long)of);
-    int rc = path_of(&o->lock, o->at, name, err);
+    int rc = slu_set_path(&o->lock, o->at, name, err);
     if (!rc)
         rc = slu_set_lock(o->lock, 0, true, &why);
     if (!rc)
@@ -443,7 +423,7 @@ int slu_set_create(const struct slu_set_out *o, const char *name, struct slu_out
                    struct slu_err *err)
 {
     char *path = NULL;
-    int rc = path_of(&path, o->at, name, err);
+    int rc = slu_set_path(&path, o->at, name, err);
 
     *out = NULL;
     if (!rc)
@@ -496,10 +476,10 @@ int slu_set_link(const struct slu_set_out *o, const char *dir, const char *name,
 {
     char *from = NULL, *to = NULL;
     struct stat st;
-    int rc = path_of(&from, dir, name, err);
+    int rc = slu_set_path(&from, dir, name, err);
 
     if (!rc)
-        rc = path_of(&to, o->at, name, err);
+        rc = slu_set_path(&to, o->at, name, err);
     if (!rc && stat(from, &st))
         rc = slu_fail_errno(err, "%s", from);
     if (!rc && (uint64_t)st.st_size != d->n_byte)
@@ -517,59 +497,40 @@ int slu_set_link(const struct slu_set_out *o, const char *dir, const char *name,
     return rc;
 }
 
-bool slu_set_have(const struct slu_set_out *o, const char *name,
-                  const struct slu_digest *d, struct slu_buf *scratch)
-{
-    struct slu_digest is;
-    struct stat st;
-    char *path = NULL;
-    bool ok = !path_of(&path, o->at, name, NULL) && !stat(path, &st) &&
-              S_ISREG(st.st_mode) && (uint64_t)st.st_size == d->n_byte &&
-              !slu_file_digest(path, scratch, &is, NULL) && is.n_byte == d->n_byte &&
-              is.xxh3 == d->xxh3;
-
-    free(path);
-    return ok;
-}
-
 /* ---- ready ---- */
+
+/* Whether it is the record of .partial, or a lock there. */
+static bool is_own(const FTSENT *e)
+{
+    return e->fts_level == 1 &&
+           (!strcmp(e->fts_name, "journal") || !strcmp(e->fts_name, "mark") ||
+            !strncmp(e->fts_name, "lock", 4));
+}
 
 /* Removes what the list lacks, and syncs the folders that stay. */
 static int tidy(const struct slu_set_out *o, const struct slu_filelist *files,
-                const char *folder, struct slu_err *err)
+                struct slu_err *err)
 {
-    char *path = NULL;
-    struct stat st;
-    const struct dirent *e;
-    int rc = path_of(&path, o->at, folder, err);
-    DIR *d = rc ? NULL : opendir(path);
+    char *const top[] = {o->at, NULL};
+    FTS *t = fts_open(top, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    FTSENT *e;
+    int rc = t ? SLU_OK : slu_fail_errno(err, "%s: cannot be opened", o->at);
 
-    if (!rc && !d)
-        rc = slu_fail_errno(err, "%s: cannot be opened", path);
-    while (!rc && (e = readdir(d))) {
-        char *name = NULL, *at = NULL;
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-            (!*folder && (!strcmp(e->d_name, "journal") || !strcmp(e->d_name, "mark") ||
-                          !strncmp(e->d_name, "lock", 4))))
-            continue;
-        if (asprintf(&name, "%s%s%s", folder, *folder ? "/" : "", e->d_name) < 0)
-            name = NULL;
-        rc = name ? path_of(&at, o->at, name, err) : slu_fail_nomem(err, 1);
-        if (!rc && !lstat(at, &st) && S_ISDIR(st.st_mode)) {
-            rc = tidy(o, files, name, err);
-            if (!rc)
-                (void)rmdir(at); /* where nothing is left */
-        } else if (!rc && !slu_filelist_find(files, name) && unlink(at)) {
-            rc = slu_fail_errno(err, "%s: cannot be removed", at);
+    while (t && !rc && (e = fts_read(t))) {
+        const char *name = e->fts_path + strlen(o->at) + 1;
+        if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR) {
+            errno = e->fts_errno;
+            rc = slu_fail_errno(err, "%s: cannot be opened", e->fts_path);
+        } else if (e->fts_info == FTS_DP) {
+            if (!e->fts_level || rmdir(e->fts_path)) /* where something is left */
+                rc = slu_sync_dir(e->fts_path, err);
+        } else if (e->fts_info != FTS_D && !is_own(e) &&
+                   !slu_filelist_find(files, name) && unlink(e->fts_path)) {
+            rc = slu_fail_errno(err, "%s: cannot be removed", e->fts_path);
         }
-        free(name);
-        free(at);
     }
-    if (d)
-        closedir(d);
-    if (!rc)
-        rc = sync_in(o->at, folder, err);
-    free(path);
+    if (t)
+        fts_close(t);
     return rc;
 }
 
@@ -589,12 +550,12 @@ int slu_set_ready(const struct slu_set_out *o, struct slu_filelist *files,
     char *path = NULL;
 
     slu_filelist_settle(files);
-    int rc = tidy(o, files, "", err);
+    int rc = tidy(o, files, err);
     if (!rc)
         rc = slu_shard_dir_old(o->dir, o->format, o->again ? o->at : NULL, files, &old,
                                err);
     if (!rc)
-        rc = path_of(&path, o->at, "ready", err);
+        rc = slu_set_path(&path, o->at, "ready", err);
     for (size_t i = 0; i < old.n && !rc; i++) {
         rc = put_name(&t, "old", old.file[i].name, err);
         if (!rc)
@@ -628,12 +589,12 @@ int slu_set_publish(struct slu_set_out *o, struct slu_err *err)
         return rc;
     /* First: what is in old then needs no more to come back. The set is there, whatever
      * cannot be removed, such as .nfs files of readers. */
-    rc = path_of(&path, o->at, "ready", err);
+    rc = slu_set_path(&path, o->at, "ready", err);
     if (!rc && unlink(path) && errno != ENOENT)
         rc = slu_fail_errno(err, "%s: cannot be removed", path);
     free(path);
     remove_old(o->at);
-    if (!rc && !exists_in(o->at, "old"))
+    if (!rc && !slu_exists_in(o->at, "old"))
         (void)!slu_set_remove_tree(o->at, strrchr(lock, '/') + 1, NULL);
     leave(o);
     (void)rmdir(o->at);

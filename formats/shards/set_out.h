@@ -104,9 +104,6 @@ SLU_MUST_USE int slu_set_create(const struct slu_set_out *o, const char *name,
 SLU_MUST_USE int slu_set_link(const struct slu_set_out *o, const char *dir,
                               const char *name, const struct slu_digest *d,
                               struct slu_err *err);
-/* Whether a file of this size and hash is there. */
-bool slu_set_have(const struct slu_set_out *o, const char *name,
-                  const struct slu_digest *d, struct slu_buf *scratch);
 /* All files of the list are there: removes all others below .partial, checks DIR again,
  * and writes .partial/ready. */
 SLU_MUST_USE int slu_set_ready(const struct slu_set_out *o, struct slu_filelist *files,
@@ -118,6 +115,9 @@ void slu_set_abandon(struct slu_set_out *o, bool keep);
 
 /* ---- between set_*.c ---- */
 
+/* DIR/NAME; caller frees *out, which is NULL after a fault. */
+SLU_MUST_USE int slu_set_path(char **out, const char *dir, const char *name,
+                              struct slu_err *err);
 /* Takes the lock PATH, whose folder exists, by link(2), which is atomic on NFS, too.
  * patience: how often it is tried while a living process has it; remote: take it from a
  * process of another machine. SLU_E_MISMATCH says who has it; SLU_EOF: the folder is

@@ -2,7 +2,7 @@
  * of the old set into it (set_out.h). */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,60 +13,12 @@
 #include "formats/shards/shard_private.h"
 #include "lib/base/json.h"
 
-/* What was done, to be undone in reverse order. */
-struct step {
-    char *from, *to; /* renamed; from NULL: `to` was made; to NULL: `from`, a folder of
-                        this mode, was removed */
-    mode_t mode;
-};
 struct moves {
     const char *dir, *at;
-    struct step *step;
-    size_t n, cap;
+    struct slu_filelist old, files; /* of .partial/ready */
+    char *leaving, *left;           /* .partial/leaving, .partial/old */
     struct slu_err *err;
 };
-
-static int note(struct moves *m, const char *from, const char *to, mode_t mode)
-{
-    struct step *s;
-    int rc = slu_grow(&m->step, &m->cap, m->n + 1, sizeof *s, m->err);
-
-    if (rc)
-        return rc;
-    s = &m->step[m->n];
-    *s = (struct step){from ? strdup(from) : NULL, to ? strdup(to) : NULL, mode};
-    if ((from && !s->from) || (to && !s->to)) {
-        free(s->from);
-        free(s->to);
-        return slu_fail_nomem(m->err, 1);
-    }
-    m->n++;
-    return SLU_OK;
-}
-
-static void undo(struct moves *m)
-{
-    while (m->n) {
-        struct step *s = &m->step[--m->n];
-        if (!s->from)
-            (void)rmdir(s->to);
-        else if (!s->to)
-            (void)mkdir(s->from, s->mode);
-        else
-            (void)rename(s->to, s->from);
-        free(s->from);
-        free(s->to);
-    }
-}
-
-static void forget(struct moves *m)
-{
-    for (size_t i = 0; i < m->n; i++) {
-        free(m->step[i].from);
-        free(m->step[i].to);
-    }
-    free(m->step);
-}
 
 static int move(struct moves *m, const char *from, const char *to);
 
@@ -78,9 +30,7 @@ static int merge(struct moves *m, const char *from, const char *to, mode_t mode)
     const struct dirent *e;
     int rc = SLU_OK;
 
-    if (!mkdir(to, mode))
-        rc = note(m, NULL, to, 0);
-    else if (errno != EEXIST)
+    if (mkdir(to, mode) && errno != EEXIST)
         rc = slu_fail_errno(m->err, "%s: cannot be made", to);
     d = rc ? NULL : opendir(from);
     if (!rc && !d)
@@ -89,9 +39,9 @@ static int merge(struct moves *m, const char *from, const char *to, mode_t mode)
         char *a = NULL, *b = NULL;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
             continue;
-        if (asprintf(&a, "%s/%s", from, e->d_name) < 0 ||
-            asprintf(&b, "%s/%s", to, e->d_name) < 0)
-            rc = slu_fail_nomem(m->err, 1);
+        rc = slu_set_path(&a, from, e->d_name, m->err);
+        if (!rc)
+            rc = slu_set_path(&b, to, e->d_name, m->err);
         if (!rc)
             rc = move(m, a, b);
         free(a);
@@ -99,8 +49,8 @@ static int merge(struct moves *m, const char *from, const char *to, mode_t mode)
     }
     if (d)
         closedir(d);
-    if (!rc && !rmdir(from))
-        rc = note(m, from, NULL, mode);
+    if (!rc)
+        (void)rmdir(from);
     return rc;
 }
 
@@ -127,13 +77,9 @@ static int move(struct moves *m, const char *from, const char *to)
                         "%s: the set needs this name, and another program has taken it "
                         "meanwhile; move it away, and run the command again",
                         to);
-    int rc = note(m, from, to, 0);
-    if (rc || !rename(from, to))
-        return rc;
+    if (!rename(from, to))
+        return SLU_OK;
     int why = errno;
-    struct step *s = &m->step[--m->n];
-    free(s->from);
-    free(s->to);
     /* Over a network, the answer may be lost, and the call repeated. */
     if (why == ENOENT && lstat(from, &a) && !lstat(to, &b))
         return SLU_OK;
@@ -148,28 +94,24 @@ static int move_name(struct moves *m, const char *from, const char *to,
                      const char *name)
 {
     char *a = NULL, *b = NULL;
-    int rc = SLU_OK;
+    int rc = slu_set_path(&a, from, name, m->err);
 
-    if (asprintf(&a, "%s/%s", from, name) < 0 || asprintf(&b, "%s/%s", to, name) < 0)
-        rc = slu_fail_nomem(m->err, 1);
+    if (!rc)
+        rc = slu_set_path(&b, to, name, m->err);
     for (char *slash = rc ? NULL : b + strlen(to) + 1;
          slash && !rc && (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
-        if (!mkdir(b, 0777))
-            rc = note(m, NULL, b, 0);
-        else if (errno != EEXIST)
+        if (mkdir(b, 0777) && errno != EEXIST)
             rc = slu_fail_errno(m->err, "%s: cannot be made", b);
         *slash = '/';
     }
     if (!rc)
         rc = move(m, a, b);
-    /* The folders of the old set that have no other files. */
+    /* The folders that have no other files. */
     for (char *slash; !rc && (slash = strrchr(a + strlen(from) + 1, '/'));) {
-        struct stat st;
         *slash = 0;
-        if (stat(a, &st) || rmdir(a))
+        if (rmdir(a))
             break;
-        rc = note(m, a, NULL, st.st_mode & 07777);
     }
     free(a);
     free(b);
@@ -178,11 +120,6 @@ static int move_name(struct moves *m, const char *from, const char *to,
 
 /* ---- ready ---- */
 
-struct ready {
-    struct slu_filelist old, top; /* top: the new entries of DIR but report.json */
-};
-static const struct slu_digest none;
-
 static int check_file(const struct moves *m, const char *name, uint64_t n_byte)
 {
     const char *in[] = {m->at, m->dir};
@@ -190,8 +127,8 @@ static int check_file(const struct moves *m, const char *name, uint64_t n_byte)
 
     for (int i = 0; i < 2; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s/%s", in[i], name) < 0)
-            return slu_fail_nomem(m->err, 1);
+        if (slu_set_path(&path, in[i], name, m->err))
+            return SLU_E_NOMEM;
         int failed = stat(path, &st);
         free(path);
         if (!failed && (uint64_t)st.st_size == n_byte)
@@ -206,109 +143,130 @@ static int check_file(const struct moves *m, const char *name, uint64_t n_byte)
         m->at, name, (unsigned long long)n_byte, m->at);
 }
 
-static int take_line(const struct moves *m, struct ready *r, const char *p, size_t n)
+static int take_line(struct moves *m, const char *p, size_t n)
 {
     struct slu_json *j = NULL;
-    struct slu_json_value v, bytes;
+    struct slu_json_value v;
+    struct slu_digest d = {0, 0};
     const char *name = NULL;
-    char top[256];
-    uint64_t n_byte = 0;
     size_t k = 0;
     int rc = slu_json_parse(&j, p, n, m->err);
 
     if (rc)
         return rc;
     struct slu_json_value root = slu_json_root(j);
-    if (slu_json_get(root, "old", &v) && slu_json_string(v, &name, &k) &&
-        slu_filelist_name_is_sound(name, k)) {
-        rc = slu_filelist_add(&r->old, name, &none, m->err);
-    } else if (slu_json_get(root, "file", &v) && slu_json_string(v, &name, &k) &&
-               slu_filelist_name_is_sound(name, k) &&
-               slu_json_get(root, "bytes", &bytes) && slu_json_u64(bytes, &n_byte)) {
-        rc = check_file(m, name, n_byte);
-        size_t len = strcspn(name, "/");
-        snprintf(top, sizeof top, "%.*s", (int)(len < 255 ? len : 255), name);
-        if (!rc && (!r->top.n || strcmp(r->top.file[r->top.n - 1].name, top)) &&
-            strcmp(top, "report.json"))
-            rc = slu_filelist_add(&r->top, top, &none, m->err);
-    } else {
+    const bool old = slu_json_get(root, "old", &v);
+    if ((!old && (!slu_json_get(root, "file", &v) ||
+                  !slu_shards_u64(root, "bytes", &d.n_byte))) ||
+        !slu_json_string(v, &name, &k) || !slu_filelist_name_is_sound(name, k))
         rc = slu_fail(m->err, SLU_E_FORMAT, "%s/ready: has a line that is not ours",
                       m->at);
-    }
+    if (!rc && !old)
+        rc = check_file(m, name, d.n_byte);
+    if (!rc)
+        rc = slu_filelist_add(old ? &m->old : &m->files, name, &d, m->err);
     slu_json_free(j);
     return rc;
 }
 
-static int load(const struct moves *m, struct ready *r)
+static int load(struct moves *m)
 {
     struct slu_buf t = SLU_BUF_INIT;
     char *path = NULL;
-    int rc = asprintf(&path, "%s/ready", m->at) < 0
-                 ? slu_fail_nomem(m->err, 1)
-                 : slu_read_regular(&t, path, SLU_SHARDS_MAX_JOURNAL, m->err);
+    int rc = slu_set_path(&path, m->at, "ready", m->err);
 
+    if (!rc)
+        rc = slu_read_regular(&t, path, SLU_SHARDS_MAX_JOURNAL, m->err);
     if (!rc && !slu_seal_is(t.data, t.len, SLU_FILELIST_SEAL))
         rc = slu_fail(m->err, SLU_E_CHECKSUM,
                       "%s: was changed; remove %s to begin anew", path, m->at);
     const char *p = (const char *)t.data, *end = p + t.len;
     for (const char *nl;
          !rc && (nl = memchr(p, '\n', (size_t)(end - p))) && nl + 1 < end; p = nl + 1)
-        rc = take_line(m, r, p, (size_t)(nl - p));
+        rc = take_line(m, p, (size_t)(nl - p));
     slu_buf_release(&t);
     free(path);
     return rc;
 }
 
+/* ---- all of it ---- */
+
 /* Moves the old set to .partial/old, which exists only when all of it is there: new
  * entries are moved afterwards, and may have the same names. */
-static int move_old(struct moves *m, const struct ready *r, const char *leaving,
-                    const char *old)
+static int move_old(struct moves *m)
 {
     struct stat st;
     int rc = SLU_OK;
 
-    if (!r->old.n || !lstat(old, &st))
+    if (!m->old.n || !lstat(m->left, &st))
         return SLU_OK;
-    if (!mkdir(leaving, 0777))
-        rc = note(m, NULL, leaving, 0);
-    else if (errno != EEXIST)
-        rc = slu_fail_errno(m->err, "%s: cannot be made", leaving);
-    for (size_t i = 0; i < r->old.n && !rc; i++)
-        rc = move_name(m, m->dir, leaving, r->old.file[i].name);
+    if (mkdir(m->leaving, 0777) && errno != EEXIST)
+        rc = slu_fail_errno(m->err, "%s: cannot be made", m->leaving);
+    for (size_t i = 0; i < m->old.n && !rc; i++)
+        rc = move_name(m, m->dir, m->leaving, m->old.file[i].name);
     if (!rc)
-        rc = move(m, leaving, old);
-    return rc ? rc : slu_sync_dir(m->at, m->err);
+        rc = move(m, m->leaving, m->left);
+    if (!rc)
+        rc = slu_sync_dir(m->at, m->err);
+    return rc ? rc : slu_sync_dir(m->dir, m->err);
+}
+
+/* Moves the new entries, report.json last. */
+static int move_new(struct moves *m)
+{
+    char top[NAME_MAX + 1], before[NAME_MAX + 1] = "report.json";
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < m->files.n && !rc; i++) {
+        const char *name = m->files.file[i].name;
+        snprintf(top, sizeof top, "%.*s", (int)strcspn(name, "/"), name);
+        if (strcmp(top, before) && strcmp(top, "report.json"))
+            rc = move_name(m, m->at, m->dir, top);
+        memcpy(before, top, sizeof top);
+    }
+    if (!rc)
+        rc = slu_sync_dir(m->dir, m->err);
+    if (!rc)
+        rc = move_name(m, m->at, m->dir, "report.json");
+    return rc ? rc : slu_sync_dir(m->dir, m->err);
+}
+
+/* After a fault: moves back what can be moved. left: the old set has left wholly; before
+ * that, a file in DIR of a new one's name is the old set's. */
+static void move_back(struct moves *m, bool left)
+{
+    m->err = NULL;
+    if (left)
+        (void)!move_name(m, m->dir, m->at, "report.json");
+    for (size_t i = left ? m->files.n : 0; i-- > 0;)
+        (void)!move_name(m, m->dir, m->at, m->files.file[i].name);
+    (void)!move(m, m->left, m->leaving);
+    for (size_t i = m->old.n; i-- > 0;)
+        (void)!move_name(m, m->leaving, m->dir, m->old.file[i].name);
+    (void)rmdir(m->leaving);
 }
 
 int slu_set_move_all(const char *dir, const char *at, struct slu_err *err)
 {
     struct moves m = {.dir = dir, .at = at, .err = err};
-    struct ready r = {0};
-    struct slu_buf leaving = SLU_BUF_INIT, old = SLU_BUF_INIT;
-    int rc = load(&m, &r);
+    bool left = false;
+    int rc = load(&m);
 
     if (!rc)
-        rc = slu_buf_printf(&leaving, err, "%s/leaving", at);
+        rc = slu_set_path(&m.leaving, at, "leaving", err);
     if (!rc)
-        rc = slu_buf_printf(&old, err, "%s/old", at);
-    if (!rc)
-        rc = move_old(&m, &r, (const char *)leaving.data, (const char *)old.data);
-    if (!rc)
-        rc = slu_sync_dir(dir, err);
-    for (size_t i = 0; i < r.top.n && !rc; i++)
-        rc = move_name(&m, at, dir, r.top.file[i].name);
-    if (!rc)
-        rc = slu_sync_dir(dir, err);
-    if (!rc)
-        rc = move_name(&m, at, dir, "report.json");
-    if (!rc)
-        rc = slu_sync_dir(dir, err);
-    if (rc)
-        undo(&m);
-    forget(&m);
-    slu_buf_release(&leaving);
-    slu_buf_release(&old);
-    slu_filelist_release(&r.old);
-    slu_filelist_release(&r.top);
+        rc = slu_set_path(&m.left, at, "old", err);
+    if (!rc) {
+        rc = move_old(&m);
+        left = !rc;
+        if (!rc)
+            rc = move_new(&m);
+        if (rc)
+            move_back(&m, left);
+    }
+    free(m.leaving);
+    free(m.left);
+    slu_filelist_release(&m.old);
+    slu_filelist_release(&m.files);
     return rc;
 }

@@ -3,8 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "formats/shards/set_out.h"
 #include "formats/shards/shard.h"
@@ -82,13 +83,13 @@ bool slu_shard_dir_has_name(const char *name)
            set_folder(name) || format_file(name);
 }
 
-static bool exists_in(const char *dir, const char *name)
+bool slu_exists_in(const char *dir, const char *name)
 {
-    struct slu_buf path = SLU_BUF_INIT;
-    bool is = !slu_buf_printf(&path, NULL, "%s/%s", dir, name) &&
-              !access((const char *)path.data, F_OK);
+    struct stat st;
+    char *path = NULL;
+    bool is = !slu_set_path(&path, dir, name, NULL) && !lstat(path, &st);
 
-    slu_buf_release(&path);
+    free(path);
     return is;
 }
 
@@ -97,7 +98,7 @@ int slu_shard_dir_not_of_before(const char *dir, struct slu_err *err)
     static const char *const name[] = {".journal.jsonl", ".parts.jsonl"};
 
     for (int i = 0; i < 2; i++)
-        if (exists_in(dir, name[i]))
+        if (slu_exists_in(dir, name[i]))
             return slu_fail(err, SLU_E_MISMATCH,
                             "%s/%s: an earlier version has begun a set here, and not "
                             "finished it; remove %s, or name another folder",
@@ -124,7 +125,7 @@ static int is_empty(const char *dir, struct slu_err *err)
         return SLU_OK;
     return slu_advise(
         err, SLU_ADVISE_REPLACE_SET,
-        begun && !exists_in(dir, "report.json")
+        begun && !slu_exists_in(dir, "report.json")
             ? slu_fail(err, SLU_E_MISMATCH,
                        "%s: a set was begun here, and there are files that are not its "
                        "own; move them away to go on with it",
@@ -148,10 +149,10 @@ int slu_shard_dir_check(const char *dir, const struct slu_shard_format *f, bool 
 
 int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
 {
-    const bool stream = exists_in(dir, "stream");
+    const bool stream = slu_exists_in(dir, "stream");
     const char *made = stream ? "stream is in the files" : "set is";
     const char *where = stream ? "stream/*.tks" : "shards";
-    return exists_in(dir, "state/made-by")
+    return slu_exists_in(dir, "state/made-by")
                ? slu_fail(err, SLU_E_FORMAT,
                           "%s: is a folder of sluice-batch; its %s %s/%s, and "
                           "'sluice-batch status %s' tells how far it is",
@@ -161,7 +162,7 @@ int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
 
 bool slu_shard_dir_begun(const char *dir)
 {
-    return exists_in(dir, "segments") || exists_in(dir, "manifest.jsonl") ||
-           exists_in(dir, SLU_SET_PARTIAL "/journal") ||
-           exists_in(dir, SLU_SET_PARTIAL "/mark");
+    return slu_exists_in(dir, "segments") || slu_exists_in(dir, "manifest.jsonl") ||
+           slu_exists_in(dir, SLU_SET_PARTIAL "/journal") ||
+           slu_exists_in(dir, SLU_SET_PARTIAL "/mark");
 }

@@ -30,6 +30,8 @@ bool slu_shard_dir_of_bucket(const char *name);
 bool slu_shard_dir_has_name(const char *name);
 /* Whether a set uses this name beside the buckets; not for a format's own files. */
 bool slu_shard_dir_at_top(const char *name);
+/* Whether DIR/NAME is there; a link that leads nowhere is. */
+bool slu_exists_in(const char *dir, const char *name);
 /* Whether this is the name of a file that is not yet complete. */
 bool slu_shard_dir_unfinished(const char *name);
 /* SLU_E_FORMAT if dir is the folder of sluice-batch around a set. */

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_dir.h"
-#include "formats/shards/shardset_private.h"
+#include "formats/shards/shard_private.h"
 
 /* Facts from the folder's own files. */
 struct ours {
@@ -82,47 +83,6 @@ static int get_text(const char *dir, const char *name, struct slu_buf *text,
     return rc;
 }
 
-/* The next file of a manifest.jsonl; SLU_EOF after the last. */
-static int next_entry(FILE *f, struct slu_shardset_entry *e)
-{
-    static const char begin[] = "{\"file\":\"";
-    struct slu_json *j = NULL;
-    char line[1024];
-    int rc = SLU_EOF;
-
-    if (!fgets(line, sizeof line, f))
-        return rc;
-    /* else the line was cut */
-    if (strchr(line, '\n') || strncmp(line, begin, sizeof begin - 1))
-        rc = !slu_json_parse(&j, line, strlen(line), NULL) &&
-                     slu_shardset_get_entry(e, slu_json_root(j))
-                 ? SLU_OK
-                 : SLU_E_FORMAT;
-    slu_json_free(j);
-    return rc;
-}
-
-/* Opens DIR/manifest.jsonl if all its lines are of a set; the last line may be cut. */
-static FILE *open_list(int in)
-{
-    struct slu_shardset_entry e;
-    int fd = openat(in, "manifest.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    uint64_t n = 0;
-
-    if (!f) {
-        if (fd >= 0)
-            close(fd);
-        return NULL;
-    }
-    while ((rc = next_entry(f, &e)) == SLU_OK)
-        n++;
-    if (rc == SLU_EOF && (n || ftell(f) > 0))
-        return f;
-    fclose(f);
-    return NULL;
-}
-
 /* Whether the file begins as the report of a set does (shard_report.c); the rest may be
  * damaged. */
 static bool is_report(const char *dir)
@@ -171,33 +131,20 @@ static int take(struct ours *o, const char *name, struct slu_err *err)
     return is_there(o->fd, name) ? slu_filelist_add(o->old, name, &none, err) : SLU_OK;
 }
 
-/* A file that people may have edited is ours only if it is unchanged. */
-static bool is_as_written(const struct ours *o, const struct slu_shardset_entry *e)
+/* A file at the top, which people may have edited, is ours only if it is unchanged. */
+static int take_listed(struct ours *o, const struct slu_filelist *list,
+                       struct slu_err *err)
 {
-    struct slu_buf scratch = SLU_BUF_INIT, path = SLU_BUF_INIT;
-    struct slu_digest d;
-    struct stat st;
-    bool is = !fstatat(o->fd, e->file, &st, AT_SYMLINK_NOFOLLOW) &&
-              S_ISREG(st.st_mode) && (uint64_t)st.st_size == e->n_byte &&
-              !slu_buf_printf(&path, NULL, "%s/%s", o->dir, e->file) &&
-              !slu_file_digest((const char *)path.data, &scratch, &d, NULL) &&
-              d.xxh3 == e->xxh3;
+    struct slu_buf scratch = SLU_BUF_INIT;
+    int rc = take(o, "manifest.jsonl", err);
 
-    slu_buf_release(&path);
+    for (size_t i = 0; i < list->n && !rc; i++) {
+        const struct slu_file *f = &list->file[i];
+        if (strchr(f->name, '/') || slu_file_is(o->dir, f->name, &f->digest, &scratch))
+            rc = take(o, f->name, err);
+    }
     slu_buf_release(&scratch);
-    return is;
-}
-
-static int take_listed(struct ours *o, FILE *list, struct slu_err *err)
-{
-    struct slu_shardset_entry e;
-    int rc = SLU_OK;
-
-    rewind(list);
-    while (!rc && next_entry(list, &e) == SLU_OK)
-        if (strchr(e.file, '/') || is_as_written(o, &e))
-            rc = take(o, e.file, err);
-    return rc ? rc : take(o, "manifest.jsonl", err);
+    return rc;
 }
 
 /* Takes the files of a format's folder: those in its own list. */
@@ -236,20 +183,20 @@ static bool is_cut(const struct ours *o, const char *again, const char *name)
 static int take_all(struct ours *o, const char *again, const struct slu_filelist *files,
                     struct slu_err *err)
 {
-    FILE *list = open_list(o->fd);
+    struct slu_filelist l = SLU_FILELIST_INIT;
+    const bool list = !slu_filelist_load_set(&l, o->dir, NULL);
     const struct slu_shard_format *f;
     int rc = is_report(o->dir) ? take(o, "report.json", err) : SLU_OK;
 
     if (!rc && list)
-        rc = take_listed(o, list, err);
+        rc = take_listed(o, &l, err);
     for (unsigned i = 0; !rc && list && (f = slu_shard_format_at(i)); i++)
         if (f->set_folder)
             rc = take_set_folder(o, f->set_folder, err);
     for (size_t i = 0; !rc && again && i < files->n; i++)
         if (strchr(files->file[i].name, '/') || is_cut(o, again, files->file[i].name))
             rc = take(o, files->file[i].name, err);
-    if (list)
-        fclose(list);
+    slu_filelist_release(&l);
     slu_filelist_settle(o->old);
     return rc;
 }
@@ -331,31 +278,22 @@ static int check_names(const struct ours *o, DIR *d, const struct slu_shard_form
 /* ---- entries ---- */
 
 /* Whether the old set has all files of this folder, and of those in it. */
-static bool is_whole(const struct ours *o, int in, const char *folder, const char *path)
+static bool is_whole(const struct ours *o, const char *folder)
 {
-    int fd = open_folder(in, folder);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *e;
-    struct stat st;
-    bool whole = d;
+    char *path = NULL;
+    bool whole = !slu_set_path(&path, o->dir, folder, NULL);
+    char *const top[] = {path, NULL};
+    FTS *t = whole ? fts_open(top, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+    FTSENT *e = NULL;
 
-    while (whole && (e = readdir(d))) {
-        char *at = NULL;
-        if (dot(e->d_name) || slu_shard_dir_unfinished(e->d_name))
-            continue;
-        if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-            asprintf(&at, "%s/%s", path, e->d_name) < 0)
-            whole = false;
-        else
-            whole = S_ISDIR(st.st_mode) ? is_whole(o, fd, e->d_name, at)
-                                        : slu_filelist_find(o->old, at) != NULL;
-        free(at);
-    }
-    if (d)
-        closedir(d);
-    else if (fd >= 0)
-        close(fd);
-    return whole;
+    while (t && whole && (e = fts_read(t)))
+        whole = e->fts_info == FTS_D || e->fts_info == FTS_DP ||
+                slu_shard_dir_unfinished(e->fts_name) ||
+                slu_filelist_find(o->old, e->fts_path + strlen(o->dir) + 1);
+    if (t)
+        fts_close(t);
+    free(path);
+    return t && whole;
 }
 
 /* Length of the first folder's name with its slash; 0: none. */
@@ -380,7 +318,7 @@ static void gather(const struct ours *o)
             end++;
         snprintf(folder, sizeof folder, "%.*s", (int)(len ? len - 1 : 0),
                  l->file[i].name);
-        const bool whole = len && is_whole(o, o->fd, folder, folder);
+        const bool whole = len && is_whole(o, folder);
         for (size_t k = i; k < end; k++)
             l->file[k].nth = whole ? k == i ? 1 : 2 : 0;
     }

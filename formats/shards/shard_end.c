@@ -9,7 +9,6 @@
 
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_part.h"
-#include "formats/shards/shardset_private.h"
 #include "lib/base/hash.h"
 #include "lib/base/json.h"
 
@@ -273,19 +272,16 @@ static bool report_is_there(const struct slu_shards *s)
     struct slu_buf text = SLU_BUF_INIT, scratch = SLU_BUF_INIT;
     struct slu_json *j = NULL;
     struct slu_json_value v;
-    struct slu_digest is = {0, 0};
-    uint64_t n_byte = 0, xxh3 = 0;
+    struct slu_digest d = {0, 0};
     char path[4096];
     bool ok = !set_path(s, "report.json", path) &&
               !slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, NULL) &&
               slu_seal_is(text.data, text.len, SLU_REPORT_SEAL) &&
               !slu_json_parse(&j, text.data, text.len, NULL) &&
               slu_json_get(slu_json_root(j), "manifest", &v) &&
-              slu_shards_u64(v, "bytes", &n_byte) &&
-              slu_shards_hex(v, "xxh3_64", &xxh3, 1) &&
-              !set_path(s, "manifest.jsonl", path) &&
-              !slu_file_digest(path, &scratch, &is, NULL) && is.n_byte == n_byte &&
-              is.xxh3 == xxh3;
+              slu_shards_u64(v, "bytes", &d.n_byte) &&
+              slu_shards_hex(v, "xxh3_64", &d.xxh3, 1) &&
+              slu_file_is(s->dir, "manifest.jsonl", &d, &scratch);
 
     slu_json_free(j);
     slu_buf_release(&text);
@@ -321,33 +317,6 @@ static bool set_folder_is_there(const struct slu_shards *s)
 
     slu_filelist_release(&l);
     return ok;
-}
-
-int slu_shards_listed(const struct slu_shards *s, struct slu_filelist *l,
-                      struct slu_err *err)
-{
-    struct slu_shardset_entry e;
-    char path[4096], *line = NULL;
-    size_t cap = 0;
-    ssize_t n;
-    int rc = SLU_OK;
-    FILE *f = !set_path(s, "manifest.jsonl", path) && !slu_check_regular(path, NULL)
-                  ? fopen(path, "re")
-                  : NULL;
-
-    while (f && !rc && (n = getline(&line, &cap, f)) > 0) {
-        struct slu_json *j = NULL;
-        if (!slu_json_parse(&j, line, (size_t)n, NULL) &&
-            slu_shardset_get_entry(&e, slu_json_root(j)))
-            rc = slu_filelist_add(l, e.file, &(struct slu_digest){e.n_byte, e.xxh3},
-                                  err);
-        slu_json_free(j);
-    }
-    slu_filelist_settle(l);
-    free(line);
-    if (f)
-        (void)fclose(f);
-    return rc;
 }
 
 bool slu_shards_set_is_there(const struct slu_shards *s, const struct slu_filelist *l)

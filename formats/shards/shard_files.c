@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/shards/filelist.h"
@@ -208,6 +209,21 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
     if (fd >= 0)
         close(fd);
     return rc ? slu_err_at(err, "%s", path) : SLU_OK;
+}
+
+bool slu_file_is(const char *dir, const char *name, const struct slu_digest *d,
+                 struct slu_buf *scratch)
+{
+    struct slu_digest is;
+    struct stat st;
+    char *path = NULL;
+    bool ok = !slu_set_path(&path, dir, name, NULL) && !lstat(path, &st) &&
+              S_ISREG(st.st_mode) && (uint64_t)st.st_size == d->n_byte &&
+              !slu_file_digest(path, scratch, &is, NULL) && is.n_byte == d->n_byte &&
+              is.xxh3 == d->xxh3;
+
+    free(path);
+    return ok;
 }
 
 /* Writes the format's file of a bucket: index.json or manifest.jsonl. */

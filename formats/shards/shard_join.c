@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/shards/shardset.h"
+
 struct join {
     struct slu_shards *s;
     const char *work;
@@ -236,22 +238,15 @@ static int read_part(struct join *j, uint64_t part, struct slu_err *err)
 
 /* ---- rows ---- */
 
-/* Maps numbers of domains in one reader to those in cfg.names. */
-struct translation {
-    struct slu_names *from, *to;
-    uint32_t *map;
-    size_t n, cap;
-    uint64_t last; /* source of the segment before: its name was compared already */
-    bool any;      /* `last` is set */
-};
-
-static int translate_source(struct translation *t, uint64_t source, struct slu_err *err)
+/* Notes the name of a source, which all parts must give it. */
+static int note_source(struct slu_names *from, struct slu_names *to, uint64_t source,
+                       struct slu_err *err)
 {
-    const char *name = slu_names_source(t->from, source);
-    const char *had = slu_names_source(t->to, source);
+    const char *name = slu_names_source(from, source);
+    const char *had = slu_names_source(to, source);
 
     if (!had)
-        return slu_names_set_source(t->to, source, name, err);
+        return slu_names_set_source(to, source, name, err);
     return strcmp(had, name)
                ? slu_fail(err, SLU_E_MISMATCH,
                           "source %llu is named %s in one part and %s in another; "
@@ -260,36 +255,19 @@ static int translate_source(struct translation *t, uint64_t source, struct slu_e
                : SLU_OK;
 }
 
-static int translate_domain(struct translation *t, uint32_t *domain,
-                            struct slu_err *err)
+/* Gives names their numbers in `to`. */
+static int translate(struct slu_batch *b, struct slu_names *from, struct slu_names *to,
+                     struct slu_err *err)
 {
-    while (t->n <= *domain) {
-        const char *name = slu_names_domain(t->from, (uint32_t)t->n);
-        int rc = slu_grow(&t->map, &t->cap, t->n + 1, sizeof *t->map, err);
-        if (!rc)
-            rc = slu_names_domain_number(t->to, name, strlen(name), &t->map[t->n], err);
-        if (rc)
-            return rc;
-        t->n++;
-    }
-    *domain = t->map[*domain];
-    return SLU_OK;
-}
-
-static int translate(struct translation *t, struct slu_batch *b, struct slu_err *err)
-{
-    int rc = SLU_OK;
+    uint64_t last = SLU_PADDING;
+    int rc = slu_shardset_domains(b, from, to, err);
 
     for (size_t i = 0; i < b->n_seg && !rc; i++) {
-        struct slu_seg *g = &b->seg[i];
-        if (g->source == SLU_PADDING)
+        const uint64_t source = b->seg[i].source;
+        if (source == SLU_PADDING || source == last)
             continue;
-        if (!t->any || g->source != t->last)
-            rc = translate_source(t, g->source, err);
-        t->any = true;
-        t->last = g->source;
-        if (!rc && g->domain != SLU_NO_DOMAIN)
-            rc = translate_domain(t, &g->domain, err);
+        rc = note_source(from, to, source, err);
+        last = source;
     }
     return rc;
 }
@@ -303,16 +281,13 @@ static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
                                  .inner_padding = true};
     struct slu_reader *r = NULL;
     struct slu_batch b;
-    struct translation t = {.to = s->cfg.names};
     int rc = slu_shards_begin_bucket(s, &s->bucket[k], err);
 
     slu_batch_init(&b, s->header.tok_bytes);
     if (!rc)
         rc = slu_reader_open(&r, &cfg, err);
-    if (!rc)
-        t.from = slu_reader_names(r);
     while (!rc && (rc = slu_reader_next(r, &b, err)) == SLU_OK) {
-        rc = translate(&t, &b, err);
+        rc = translate(&b, slu_reader_names(r), s->cfg.names, err);
         if (!rc)
             rc = slu_shards_put_rows(s, &s->bucket[k], &b, err);
     }
@@ -320,7 +295,6 @@ static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
         rc = slu_reader_finish(r, NULL, err);
     slu_batch_release(&b);
     slu_reader_free(r);
-    free(t.map);
     return rc;
 }
 
@@ -372,10 +346,10 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
         rc = there = slu_set_begin_join(&s->out, s->dir, s->cfg.format, &j.mark, err);
     j.dir = there == SLU_EOF ? s->dir : s->out.at;
     j.set = there == SLU_EOF ? &set : NULL;
-    if (j.set)
-        bad = slu_shards_listed(s, j.set, err);
+    if (j.set) /* as far as it is sound */
+        (void)!slu_filelist_load_set(j.set, s->dir, NULL);
     /* The set is made again if any of its files differs. */
-    j.finished = j.set && !bad && !s->cfg.force && slu_shards_set_is_there(s, j.set);
+    j.finished = j.set && !s->cfg.force && slu_shards_set_is_there(s, j.set);
     for (uint64_t i = 0; i < of && rc >= 0 && !bad; i++)
         bad = read_part(&j, i, err);
     rc = bad ? bad : rc;

@@ -344,8 +344,8 @@ static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         slu_shards_file_name(s, j->b, f->number, i, name);
         j->d->gone =
             j->d->gone ||
-            !slu_set_have(&s->out, name, &(struct slu_digest){f->n_byte[i], f->xxh3[i]},
-                          &j->scratch);
+            !slu_file_is(s->out.at, name,
+                         &(struct slu_digest){f->n_byte[i], f->xxh3[i]}, &j->scratch);
     }
     return SLU_OK;
 }

@@ -52,9 +52,6 @@ int slu_shards_check_files(const struct slu_shards *s, const char *dir,
                            const struct slu_filelist *set,
                            const struct slu_shards_bucket *b,
                            const struct slu_shard_facts *f, struct slu_err *err);
-/* Adds the files of manifest.jsonl in the folder, as far as it is sound. */
-int slu_shards_listed(const struct slu_shards *s, struct slu_filelist *l,
-                      struct slu_err *err);
 /* Whether all files of the folder, which has a report.json and the list l, have the
  * sizes that report.json and manifest.jsonl state. */
 bool slu_shards_set_is_there(const struct slu_shards *s, const struct slu_filelist *l);

@@ -193,6 +193,9 @@ int slu_shards_list(const struct slu_shards *s, struct slu_filelist *l,
 /* Computes the size and hash of a file; scratch belongs to the caller. */
 int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
                     struct slu_err *err);
+/* Whether DIR/NAME is a regular file of this size and hash. */
+bool slu_file_is(const char *dir, const char *name, const struct slu_digest *d,
+                 struct slu_buf *scratch);
 
 /* ---- shard_close.c ---- */
 

@@ -76,6 +76,9 @@ void slu_shardset_skip(struct slu_shardset *s, slu_shardset_skips *skips, void *
  * it (n_tok 0). Borrowed until the next call of slu_shardset_next. */
 const struct slu_shard_facts *slu_shardset_shard(const struct slu_shardset *s,
                                                  unsigned *bucket);
+/* Gives the batch's domains, whose names are in `from`, their numbers in `to`. */
+SLU_MUST_USE int slu_shardset_domains(struct slu_batch *b, struct slu_names *from,
+                                      struct slu_names *to, struct slu_err *err);
 /* report.json, borrowed. */
 struct slu_json_value slu_shardset_report(const struct slu_shardset *s);
 /* The buckets that have sequences. */

@@ -65,8 +65,7 @@ static int rename_all(struct sets *x, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_names *from = slu_shardset_names(x->set);
     uint64_t was = SLU_PADDING, is = SLU_PADDING;
-    uint32_t domain = SLU_NO_DOMAIN, number = SLU_NO_DOMAIN;
-    int rc = SLU_OK;
+    int rc = slu_shardset_domains(b, from, x->names, err);
 
     for (size_t i = 0; i < b->n_seg && !rc; i++) {
         struct slu_seg *g = &b->seg[i];
@@ -78,14 +77,6 @@ static int rename_all(struct sets *x, struct slu_batch *b, struct slu_err *err)
         }
         if (g->source != SLU_PADDING)
             g->source = is;
-        if (g->domain != SLU_NO_DOMAIN && g->domain != domain && !rc) {
-            const char *name = slu_names_domain(from, g->domain);
-            domain = g->domain;
-            rc = slu_names_domain_number(x->names, name ? name : "",
-                                         name ? strlen(name) : 0, &number, err);
-        }
-        if (g->domain != SLU_NO_DOMAIN)
-            g->domain = number;
     }
     return rc;
 }

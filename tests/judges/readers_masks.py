@@ -31,6 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../props"))
 sys.path.insert(0, os.path.join(HERE, "lib"))
 import check_masks  # noqa: E402
+import readers  # noqa: E402
 import sets  # noqa: E402
 import tokstream  # noqa: E402
 from sets import result  # noqa: E402
@@ -38,7 +39,7 @@ from sets import result  # noqa: E402
 BIN = os.path.abspath(os.environ.get("BIN", "build/bin"))
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["SLUICE_CACHE_DIR"] = ""
-EOS = 256
+EOS = readers.EOS
 
 
 def run(*argv):
@@ -46,73 +47,6 @@ def run(*argv):
     if p.returncode:
         raise RuntimeError("%s: %s" % (" ".join(map(str, argv)), p.stderr.decode()[-300:]))
     return p.stdout
-
-
-# ---- readers: (ids, trained) of one or several sequences of a bucket, in the order of the set ----
-
-def parquet(bucket, _length):
-    import datasets
-    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
-    datasets.disable_progress_bars()
-    rows = datasets.load_dataset("parquet", data_files=sorted(glob.glob(bucket + "/*.parquet")), split="train",
-                                 cache_dir="cache")
-    collate = DataCollatorForLanguageModeling(pad_token_id=0, padding_free=True)
-    for at in range(0, len(rows), 16):
-        batch = collate(rows.select(range(at, min(at + 16, len(rows)))).to_list())
-        ids, labels = batch["input_ids"][0].numpy(), batch["labels"][0].numpy()
-        assert ((labels == -100) | (labels == ids)).all()
-        yield ids, labels != -100
-    shutil.rmtree("cache")
-
-
-def olmo(bucket, length):
-    from olmo_core.data.numpy_dataset import NumpyFSLDataset
-    paths = sorted(glob.glob(bucket + "/*.npy"))
-    data = NumpyFSLDataset(*paths, sequence_length=length, pad_token_id=0, eos_token_id=EOS, vocab_size=257, dtype=np.uint16,
-                           label_mask_paths=sorted(glob.glob(bucket + "/*.label_mask")))
-    for i in range(len(data)):
-        item = data[i]
-        yield item["input_ids"].numpy(), item["label_mask"].numpy()
-
-
-def mds(bucket, _length):
-    data = sets.streaming().StreamingDataset(local=bucket, batch_size=1)
-    for i in range(len(data)):
-        row = data[i]
-        yield row["tokens"], row["loss_mask"]
-
-
-def litdata(bucket, _length):
-    import litdata
-    data = litdata.StreamingDataset(bucket)
-    for i in range(len(data)):
-        row = data[i]
-        yield row["input_ids"], row["loss_mask"]
-
-
-def wds(bucket, _length):
-    import webdataset
-    for sample in webdataset.WebDataset(sorted(glob.glob(bucket + "/*.tar")), shardshuffle=False):
-        yield np.array(json.loads(sample["txt"])), np.array(json.loads(sample["loss_mask.txt"]))
-
-
-def megatron_sft(bucket, _length):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    for path in sorted(glob.glob(bucket + "/*.idx.parquet")):
-        table = pq.read_table(path)
-        assert [table.schema.field(c).type.value_type for c in ("input_ids", "loss_mask", "seq_start_id")] == [
-            pa.int32(), pa.int8(), pa.int32()]
-        for row in zip(*(table[c] for c in ("input_ids", "loss_mask", "seq_start_id"))):
-            ids, mask, start = (v.values.to_numpy() for v in row)
-            trained = np.zeros(len(ids), bool)
-            for a, b in itertools.pairwise([*start.tolist(), len(ids)]):
-                trained[a + 1:b] = mask[a:b - 1]  # of the labels ids[a + 1:b]
-            yield ids, trained
-
-
-READERS = {"parquet": parquet, "olmo": olmo, "mds": mds, "litdata": litdata, "wds": wds, "megatron-sft": megatron_sft}
-NO_FIRST = {"parquet", "megatron-sft"}
 
 
 # ---- sets ----
@@ -203,7 +137,7 @@ def compare(name, way, corpus):
     seen, trained, wrong, n_seq, want = np.zeros(n_tok, int), np.zeros(n_tok, int), 0, 0, corpus.trained.copy()
     for bucket in json.load(open("set/report.json"))["buckets"]:
         token, first, n = segments("set/segments/%s.tks" % bucket["name"], corpus)
-        ids, bits = map(np.concatenate, zip(*READERS[name](os.path.abspath("set/" + bucket["name"]), bucket["length"])))
+        ids, bits = map(np.concatenate, zip(*readers.READERS[name](os.path.abspath("set/" + bucket["name"]), bucket["length"])))
         if len(token) != len(ids) or len(token) != len(bits):
             return result(False, "%s, %s: %s has %d tokens, its reader gives %d" % (name, way, bucket["name"], len(token),
                                                                                   len(ids)))
@@ -211,7 +145,7 @@ def compare(name, way, corpus):
         wrong += np.count_nonzero(ids[real] != corpus.ids[token[real]]) + np.count_nonzero(bits[~real])
         seen += np.bincount(token[real], minlength=n_tok)
         trained += np.bincount(token[bits & real], minlength=n_tok)
-        if name in NO_FIRST:
+        if name in readers.NO_FIRST:
             want[first] = False
     good = not wrong and (seen == 1).all() and (trained == want).all() and want.any()
     return result(good, "%s, %s: %d of %d tokens are trained on, in %d sequences%s" % (
@@ -249,7 +183,7 @@ def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 100000 if full else 200
     global SHARD
     SHARD = 50 if n < 5000 else n // 50
-    names = sys.argv[2:] or list(READERS)
+    names = sys.argv[2:] or list(readers.READERS)
     corpus = Corpus("a.jsonl", n, (1, 5, 40, 300) if n < 5000 else (1, 4, 12, 40))
     spans = ["tokenize", "-t", "bytes", "--spans-field", "spans", "--domain-field", "domain", "a.jsonl"]
     run(*spans, "-o", "a.tks")

@@ -82,10 +82,11 @@ class Tokenizer:
     vocab_size, eod, pad, unique_identifiers = None, 256, 60000, {"class": "bytes"}
 
 
-def gpt_datasets(paths, length, cut=False):
-    """cut: samples overlap by a token, as in a training on documents."""
+def gpt_datasets(paths, length, cut=False, reset=False):
+    """cut: samples overlap by a token, as in a training on documents. reset: with --reset-position-ids, without which a
+    data set computes one loss mask for all samples."""
     config = GPTDatasetConfig(random_seed=3, sequence_length=length, blend=(list(paths), None), split="1,0,0",
-                              path_to_cache=os.path.abspath("cache"), tokenizer=Tokenizer(), reset_position_ids=False,
+                              path_to_cache=os.path.abspath("cache"), tokenizer=Tokenizer(), reset_position_ids=reset,
                               reset_attention_mask=False, eod_mask_loss=False, create_attention_mask=False,
                               add_extra_token_to_sequence=cut, num_dataset_builder_threads=1)
     for p in paths:

@@ -195,7 +195,8 @@ static bool word_differs(const char *a, unsigned kind, value in, bool back,
              : (b ? !strcmp(a, b) : kind == SLU_MADE_LENIENT && !rejected))
         return false;
     if (b && kind == SLU_MADE_CONTENTS)
-        snprintf(text, cap, "was made with other contents of the file of %.*s", n, a);
+        snprintf(text, cap, "was made with other contents of %s%.*s",
+                 *a == '-' ? "the file of " : "", n, a);
     else if (!b && nth)
         snprintf(text, cap, "was made with %s files of %.*s", back ? "fewer" : "more",
                  n, a);

@@ -30,8 +30,9 @@
 #define SLU_BYTES 2
 
 enum slu_made_kind {
-    SLU_MADE_OPTION,   /* "--name=value" */
-    SLU_MADE_CONTENTS, /* "--name=HASH": of the file that the option names */
+    SLU_MADE_OPTION, /* "--name=value" */
+    SLU_MADE_CONTENTS, /* "--name=HASH": of the file that the option names; "set N=HASH": of
+                          input N */
     SLU_MADE_LENIENT,
     SLU_MADE_FACT, /* "name=value" */
     SLU_MADE_KINDS

@@ -266,6 +266,13 @@ if have shuffle; then
     check "  names both" grep -q 'olmo: was made with --olmo-path=/a, now --olmo-path=/b; remove it or use --replace-set' "$TMP/err"
     status "refused: another --olmo-tokenizer" 1 olmo --olmo-path /a --olmo-tokenizer 300,0,0
     check "  names it" grep -q 'olmo: was made without --olmo-tokenizer, now --olmo-tokenizer=300,0,0; remove it' "$TMP/err"
+    # a set that is read is known by its contents, wherever it lies
+    dedup -q --manifest -o of-set.tks olmo
+    cp -r olmo moved
+    status "a set that was moved" 0 dedup -q --manifest -o of-set.tks moved
+    olmo --olmo-path /a --max-tokens 100 --replace-set
+    status "refused: another set in its place" 1 dedup -q --manifest -o of-set.tks olmo
+    check "  names it" grep -q 'of-set.tks: was made with other contents of set 1; remove it or use -f' "$TMP/err"
 fi
 
 # a lenient option changes nothing where nothing is rejected

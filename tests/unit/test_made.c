@@ -59,6 +59,9 @@ static void test_files_and_facts(void **state)
     differs(RUN "[\"--m=a\"],\"contents\":[\"--m=1\"]}",
             RUN "[\"--m=a\"],\"contents\":[\"--m=2\"]}",
             "was made with other contents of the file of --m");
+    differs(RUN "[],\"contents\":[\"set 1=1\",\"set 2=2\"]}",
+            RUN "[],\"contents\":[\"set 1=1\",\"set 2=1\"]}",
+            "was made with other contents of set 2");
     differs(RUN "[],\"contents\":[\"--a=1\",\"--a=2\"]}",
             RUN "[],\"contents\":[\"--a=1\",\"--a=2\"]}", NULL);
     differs(RUN "[],\"contents\":[\"--a=1\",\"--a=2\"]}",

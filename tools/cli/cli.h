@@ -215,7 +215,8 @@ enum cli_scope {
     CLI_OF_STREAM, /* the provenance: with those about files of ids */
     CLI_OF_STAGES, /* work files and sets: with those that decide bytes, and contents of
                       files */
-    CLI_OF_OUTPUT, /* the manifest: with all of these, and lenient ones */
+    CLI_OF_OUTPUT, /* the manifest: with all of these, lenient ones, and the contents of
+                      sets that are read */
 };
 /* Makes the record of all options that are in scope and differ from their defaults.
  * Caller releases it, also after a failure. */

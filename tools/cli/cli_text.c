@@ -1,7 +1,10 @@
 /* cli_text.c - the option table as --help, as the record, and as the text of the
  * provenance chain. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/cli/cli_flow.h"
 #include "tools/cli/cli_inputs.h"
@@ -170,6 +173,33 @@ static int add_contents(struct slu_made *m, const struct cli_opt *o, unsigned fr
     return rc;
 }
 
+/* Adds "set N=HASH" for each input that is a set, whose report.json says what is in it. */
+static int add_sets(const struct cli_ctx *ctx, struct slu_made *m, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (size_t i = 0; i < ctx->n_input && !rc; i++) {
+        char *path = NULL, *word = NULL, hex[33];
+        struct slu_u128 sum;
+        struct stat st;
+        if (asprintf(&path, "%s/report.json", ctx->input[i]) < 0)
+            return slu_fail_nomem(err, strlen(ctx->input[i]));
+        int fd = ctx->tool->reads_stream ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode)) {
+            rc = slu_hash_file(&sum, fd, 0, (uint64_t)st.st_size, err);
+            slu_u128_hex(sum, hex);
+            if (!rc && asprintf(&word, "set %zu=%s", i + 1, hex) < 0)
+                rc = slu_fail_nomem(err, 1);
+            if (!rc)
+                rc = slu_made_add(m, SLU_MADE_CONTENTS, 0, word, err);
+        }
+        if (fd >= 0)
+            close(fd);
+        free(word);
+        free(path);
+    }
+    return rc;
+}
+
 /* The number of the stage that the option decides first; more than all: none of them. */
 static unsigned from_of(const struct slu_flow_spec *spec, const struct cli_opt *o)
 {
@@ -239,7 +269,7 @@ int cli_made(const struct cli_ctx *ctx, struct slu_made *m, enum cli_scope scope
         if (scope != CLI_OF_STAGES && !cli_hidden(t, o))
             rc = add_option(m, o, 0, &ctx->common, &common, scope, err);
     free(plain);
-    return rc;
+    return rc || scope != CLI_OF_OUTPUT ? rc : add_sets(ctx, m, err);
 }
 
 /* The last stage that writes a stream or a set: the options of later ones do not decide

@@ -377,6 +377,20 @@ int slu_flow_end(struct slu_flow *f, unsigned table, uint64_t part, struct slu_t
 
 /* ---- a job ---- */
 
+/* Of any version of the programs. */
+static int hash_steps(const struct slu_header *h, uint64_t *hash, struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < h->n_step && !rc; i++)
+        rc = slu_buf_printf(&t, err, "%s %s\n%llu\n", h->step[i].program,
+                            h->step[i].arguments, (unsigned long long)h->step[i].seed);
+    *hash = slu_hash64(t.data, t.len) | 1;
+    slu_buf_release(&t);
+    return rc;
+}
+
 static int get_header(struct slu_flow *f, struct slu_err *err)
 {
     struct slu_reader *r = f->cfg->reader;
@@ -391,7 +405,7 @@ static int get_header(struct slu_flow *f, struct slu_err *err)
                             f->header.tok_bytes, f->header.masks};
     /* Without masks it is what files had before there were masks. */
     f->ids = slu_hash64(ids, sizeof ids - (f->header.masks ? 0 : sizeof *ids)) | 1;
-    return rc;
+    return rc ? rc : hash_steps(&f->header, &f->way, err);
 }
 
 static int init(struct slu_flow *f, struct slu_err *err)

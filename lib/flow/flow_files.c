@@ -247,19 +247,6 @@ static bool gives_vocab(const struct slu_flow *f, const struct slu_stage *s)
     return false;
 }
 
-/* Whether the streams of two parts were made by the same programs with the same options,
- * of any version. */
-static bool made_alike(const struct slu_header *a, const struct slu_header *b)
-{
-    bool alike = a->n_step == b->n_step;
-
-    for (size_t i = 0; alike && i < a->n_step; i++)
-        alike = !strcmp(a->step[i].program, b->step[i].program) &&
-                !strcmp(a->step[i].arguments, b->step[i].arguments) &&
-                a->step[i].seed == b->step[i].seed;
-    return alike;
-}
-
 static int read_names(struct slu_flow *f, const struct slu_stage *s,
                       struct slu_flow_file *to, bool first, struct slu_workfile *file,
                       struct slu_err *err)
@@ -270,13 +257,6 @@ static int read_names(struct slu_flow *f, const struct slu_stage *s,
 
     if (!rc && slu_header_compatible(&f->header, &to->names.header, err))
         rc = slu_err_at(err, "%s", slu_workfile_path(file));
-    if (!rc && !first &&
-        !made_alike(&f->from[slu_stage_number(f->cfg->spec, s)].file[0].names.header,
-                    &to->names.header))
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: its stream was made with other options than that of part 0, "
-                      "as inspect shows of both; make all parts in one way",
-                      slu_workfile_path(file));
     return rc;
 }
 
@@ -293,15 +273,23 @@ static int check_ranges(const struct slu_flow *f, const struct slu_workfile *fil
                     (unsigned long long)f->job->part, (unsigned long long)f->job->of);
 }
 
-/* Checks that ids mean the same in all parts, beyond the tokenizer's fingerprint. */
-static int check_ids(struct slu_flow *f, const struct slu_workfile *file,
-                     struct slu_err *err)
+/* Checks that ids mean the same in all parts, beyond the tokenizer's fingerprint, and
+ * that all were made by the same programs with the same options. */
+static int check_alike(struct slu_flow *f, const struct slu_workfile *file,
+                       struct slu_err *err)
 {
-    uint64_t is = slu_workfile_head(file)->count[N_IDS];
+    const uint64_t *is = slu_workfile_head(file)->count;
 
-    f->ids = f->ids ? f->ids : is;
-    if (f->ids == is)
+    f->ids = f->ids ? f->ids : is[N_IDS];
+    f->way = f->way ? f->way : is[N_WAY];
+    if (f->ids == is[N_IDS] && f->way == is[N_WAY])
         return SLU_OK;
+    if (f->ids == is[N_IDS])
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: its stream was made with other options than that of "
+                        "another part, as inspect shows of both; make all parts in "
+                        "one way",
+                        slu_workfile_path(file));
     return slu_fail(
         err, SLU_E_MISMATCH,
         "%s: its stream has other special ids or ids of another width than "
@@ -344,7 +332,7 @@ static int look_at(struct slu_flow *f, const struct slu_stage *s, uint64_t i,
     if (!rc && slu_flow_ranged(f, s))
         rc = check_ranges(f, file, err);
     if (!rc)
-        rc = check_ids(f, file, err);
+        rc = check_alike(f, file, err);
     if (!rc)
         rc = read_made(f, file, err);
     if (!rc && slu_workfile_n_section(file) != slu_flow_sections_of(f, s))
@@ -558,6 +546,7 @@ int slu_flow_write(struct slu_flow *f, struct slu_err *err)
     head.count[N_RANGE] = slu_flow_ranged(f, f->stage) ? f->n_range : 0;
     head.count[N_SPAN] = f->span ? f->span : f->report->in.n.sequences;
     head.count[N_IDS] = f->ids;
+    head.count[N_WAY] = f->way;
     struct slu_workfile_out *o = f->out;
     f->out = NULL;
     rc = slu_workfile_close(o, &head, slu_flow_sections_of(f, f->stage), err);

@@ -12,7 +12,7 @@
 
 /* Numbers of sections, of counts, and of words in a part's row. */
 enum { SEC_MADE, SEC_PARTS, SEC_STREAM, SEC_TABLES };
-enum { N_SEQUENCE, N_TOKEN, N_RANGE, N_LONGEST, N_SPAN, N_IDS };
+enum { N_SEQUENCE, N_TOKEN, N_RANGE, N_LONGEST, N_SPAN, N_IDS, N_WAY };
 enum {
     PART_ID,
     PART_SEQUENCES = 2,
@@ -52,6 +52,8 @@ struct slu_flow {
                                         each sequence */
     uint64_t ids;                    /* hash of the meaning of the stream's ids, and of
                                         whether it has masks; 0: not known */
+    uint64_t way;                    /* hash of the programs and options that made the
+                                        stream; 0: not known */
     struct slu_u128 stream;          /* identity of the stream that was read */
     struct slu_u128 want;            /* identity that the stream must have, if
                                         want_of is set */

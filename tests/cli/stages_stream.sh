@@ -169,6 +169,21 @@ tokenize -q -t bytes -o all.tks c.jsonl
 tokenize -q -t bytes --sample 0.9 -o some.tks c.jsonl
 shuffle -q --stage scatter --work ww --part 0/2 all.tks
 shuffle -q --stage scatter --work ww --part 1/2 some.tks
-refuses "streams of other options as parts of one job" 'ww/scatter.1-of-2: its stream was made with other options than that of part 0' \
+refuses "streams of other options as parts of one job" 'ww/scatter.1-of-2: its stream was made with other options than that of another part' \
     shuffle --stage gather --work ww --part 0/2 -o x.tks
+# each STAGE 'NEXT [OPTION...]' COMMAND...: after STAGE of both, NEXT is refused
+each() {
+    rm -rf we
+    "${@:3}" --stage $1 --work we --part 0/2 all.tks && "${@:3}" --stage $1 --work we --part 1/2 some.tks
+    # shellcheck disable=SC2086
+    refuses "  ${*:3}, $2" "we/$1.1-of-2: its stream was made with other options than that of another part" \
+        "${@:3}" --work we --stage $2
+}
+each sign 'group --part 0/2' dedup -q --exact
+each sign 'group --part 0/2' dedup -q --near
+each sign 'group --part 0/2' dedup -q --substring 20
+each rank cut choose -q --top 50% --by length
+each count plan pack -q --length 64
+each count mix shuffle -q --mix a=1
+each count cut shuffle -q --max-tokens 1000
 check "  outside of a job they may be joined" shell 'shuffle -q -o x.tks all.tks some.tks'

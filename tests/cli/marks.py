@@ -4,7 +4,8 @@
   .effect = CLI_BYTES     it has the same sequences
   .from = "STAGE"         the files of all stages before STAGE have the same bytes, and those from it on have not
 
-The rows are read from the sources; one without a command here fails. A mark that is missing does no harm: see cli.h.
+The rows are read from the sources; one without a command here fails, and a mark in no row. A mark that is missing does no
+harm: see cli.h.
 """
 import glob
 import json
@@ -27,16 +28,19 @@ def rows(path):
     """{name: {mark: value}} of the rows of a table that have one."""
     with open(path) as f:
         text = f.read()
+    n_mark = len(re.findall(r'\.(?:effect = CLI_|from = ")', text))
     text = re.sub(r'"\s*\\?\n\s*"', "", text)  # strings that go on in the next line
     found = {}
     for m in re.finditer(r'\{"([a-z0-9-]+)", (?:0|\'.\'), CLI_(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}', text):
         marks = dict(re.findall(r'\.(effect|from) = "?(\w+)"?', re.sub(r'"(?:[^"\\]|\\.)*"(?!,?\s*\}?$)', lambda s: s[0] if re.fullmatch(r'"\w+"', s[0]) else '""', m[0])))
         if marks:
             found[m[1]] = marks
+    if n_mark != sum(map(len, found.values())):
+        result(False, "%s: %d marks, and in the rows that were read %d" % (path, n_mark, sum(map(len, found.values()))))
     return found
 
 
-TABLES = {os.path.basename(os.path.dirname(p)): rows(p) for p in glob.glob(TOP + "/tools/*/*.c") if rows(p)}
+TABLES = {os.path.basename(os.path.dirname(p)): r for p in glob.glob(TOP + "/tools/*/*.c") if (r := rows(p))}
 TABLES["flow"] = rows(TOP + "/tools/cli/cli_flow.h")
 
 # For rows about the output: PROGRAM OPTION: the command without it (-o out is added), and what the option adds; or two
@@ -129,13 +133,16 @@ def contents(path):
 def plain(program, name, effect):
     base, one, other = PLAIN[program][name]
     seen = []
+    if not any(o == "--" + name or re.fullmatch("-[A-Za-z]", o) for o in one + other):
+        result(False, "%s --%s: the command here does not have it" % (program, name))
     for options in (one, other):
         remove("out", "x", "w")
         if "--replace-set" in options:
             must([*base, *one, "-o", "out"])
         must([*base, *options, "-o", "out"])
-        seen.append(tree("out") if effect == "CLI_NOTHING" else contents("out"))
-    result(seen[0] == seen[1], "%s --%s changes %s" % (program, name, "nothing" if effect == "CLI_NOTHING" else "no sequence"),
+        seen.append({p: tree(p) for p in ("out", "x", "w") if os.path.exists(p)} if effect == "CLI_NOTHING" else {"out": contents("out")})
+    both = seen[0].keys() & seen[1].keys()  # further outputs, where the option is not the one that asks for them
+    result("out" in both and all(seen[0][p] == seen[1][p] for p in both), "%s --%s changes %s" % (program, name, "nothing" if effect == "CLI_NOTHING" else "no sequence"),
            "the output of %s is another with %s; its mark %s in the option table is wrong" % (" ".join(base + one), " ".join(other), effect))
 
 
@@ -153,23 +160,26 @@ def jobs(program, common, options, kind):
 
 def staged(program, name, mark):
     common, one, other, kind, _ = STAGES[program][name]
-    seen, order, after = [], [], []
+    seen, order, own = [], [], []
     for options in (one, other):
+        after = {}
         remove("w", "out", "new.idx")
         os.mkdir("out")
         for stage, argv in jobs(program, common, options, kind):
             if stage not in order:
                 order.append(stage)
             must(argv)
-            after.append((stage, {**tree("w"), **tree("out")}))
-        files = {"w/" + f: v for f, v in tree("w").items()}
-        seen.append((files, {**files, **{"out/" + f: v for f, v in tree("out").items()}, **({"new.idx": sha("new.idx")} if os.path.exists("new.idx") else {})}))
+            job = "%s %s" % (stage, argv[argv.index("--part") + 1] if "--part" in argv else "")
+            files = {d + "/" + f: v for d in ("w", "out") for f, v in tree(d).items() if not f.endswith(".manifest.json")}
+            files.update({"new.idx": sha("new.idx")} if os.path.exists("new.idx") else {})
+            after.update({(stage, job, f): v for f, v in files.items()})
+        seen.append(files)
+        own.append(after)
     early = order[:order.index(mark)]
-    half = len(after) // 2
-    own = [{(i, f): v for i, (stage, files) in enumerate(of) if stage in early for f, v in files.items() if not f.endswith(".manifest.json")} for of in (after[:half], after[half:])]
+    own = [{key: v for key, v in of.items() if key[0] in early} for of in own]
     result(own[0] and own[0] == own[1], "%s --%s decides no stage before %s" % (program, name, mark),
-           "files that differ: %s; its mark .from in the option table is wrong" % [f for f in own[0] if own[0][f] != own[1].get(f)])
-    result(seen[0][1] != seen[1][1], "  and what is made from it on", "nothing differs: the command tests nothing")
+           "files that differ: %s; its mark .from in the option table is wrong" % sorted({k[2] for k, _ in own[0].items() ^ own[1].items()}))
+    result(seen[0] != seen[1], "  and what is made from it on", "nothing differs: the command tests nothing")
 
 
 def main():

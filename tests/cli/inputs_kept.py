@@ -35,9 +35,9 @@ INPUTS = {
     "shuffle": ["--work"],
     "schedule": ["--olmo-cache"],
 }
-# Values that are no file's name.
+# Values that are no file's name, or that of a run which writes none.
 VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window --band-cap --bands
---batch-tokens --buckets --by --column --compress --curriculum --cycles --device --domain --domain-default --domain-field
+--batch-tokens --buckets --by --column --compare --compress --curriculum --cycles --device --domain --domain-default --domain-field
 --domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --groups --holdout
 --id-field --include --input-format --keep --last --length --license --long --max --max-epochs --max-length
 --max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by

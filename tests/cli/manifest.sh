@@ -298,3 +298,25 @@ same "a record was rejected: with --on-error skip there already" skipped "$(leni
 same "  and refused without" "was made with --on-error=skip, now without" "$(lenient)"
 same "  --rejects, which implies it, makes its file" made "$(rm mild.tks && lenient --rejects bad)"
 same "  and is refused without" "was made with --rejects, now without" "$(lenient)"
+
+# A report says how it was made, and --compare which reports another command would make otherwise.
+head -n 20 c.jsonl >drop.jsonl
+echo 1 >drop
+for i in 0 1; do tokenize -q --id-field id --ids-drop drop --part $i/2 --stats r.$i -o r.$i.tks c.jsonl drop.jsonl; done
+printf '%s\n' '0 r.0' '1 r.1' >reports
+compare() { tokenize --part 0/2 --compare reports "$@" 2>&1 | sed 1d; }
+empty "reports of this command" "$(compare --id-field id --ids-drop drop c.jsonl drop.jsonl)"
+empty "  also of its options alone, in another order" "$(compare --ids-drop drop --id-field id)"
+empty "  and with lenient ones" "$(compare --ids-drop drop --id-field id --on-error skip c.jsonl drop.jsonl)"
+same "  of another one" "0 was made with --id-field=id, now without|1 was made with --id-field=id, now without" "$(compare --ids-drop drop | paste -sd '|')"
+echo 2 >>drop
+same "  of another list" "0 was made with other contents of the file of --ids-drop" "$(compare --id-field id --ids-drop drop | head -n 1)"
+echo 1 >drop
+touch drop.jsonl
+empty "  of inputs of another time" "$(compare --id-field id --ids-drop drop c.jsonl drop.jsonl)"
+tail -n 20 c.jsonl >drop.jsonl
+check "  of other inputs" shell 'tokenize --part 0/2 --compare reports --id-field id --ids-drop drop c.jsonl drop.jsonl | grep -qE "^1 was made from (another share of |)(c|drop).jsonl"'
+tokenize --part 0/2 --ids-drop drop --compare reports c.jsonl >record
+check "  and how this one would make it" grep -qE '^"program": "tokenize", "bytes": [0-9]+, "arguments": \[\], "contents": \["--ids-drop=[0-9a-f]{32}"\], "seed": 0, "all_inputs": "[0-9a-f]{32}"$' record
+echo '0 none' >reports
+same "  a report that is not there" "0 none: cannot be opened: No such file or directory" "$(compare c.jsonl)"

@@ -19,7 +19,7 @@ from stages_jobs import NEAR, SUBSTRING, part, prepare
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Rows that say what is to be done, or that are in the record by themselves.
-ITSELF = {"cli": "output seed part part-base device version help format manifest facts", "flow": "stage phase work ranges stages",
+ITSELF = {"cli": "output seed part part-base device version help format manifest facts compare", "flow": "stage phase work ranges stages",
           "choose": "partition"}
 EXTRA = {"cli": "force threads memory tmpdir progress quiet verbose stats"}
 

@@ -12,7 +12,7 @@ options() {
         check "$p --help lists $o" grep -qE -e "(^|[ ,[|])$o([ ,=[|]|\$)" help
     done
 }
-common="-o -T -M --tmpdir --seed --facts --stats --progress -q -v -V -h --no-provenance -z -f --part --part-base"
+common="-o -T -M --tmpdir --seed --facts --compare --stats --progress -q -v -V -h --no-provenance -z -f --part --part-base"
 # shellcheck disable=SC2086 # a list
 {
     options tokenize $common -t --field --format --id-field --domain --domain-field --no-vocab --pattern --bos \

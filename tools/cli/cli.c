@@ -106,6 +106,10 @@ const struct cli_opt cli_common_opt[] = {
      "print the options of the program, the files that the given ones\n"
      "name, and the stages, as JSON, and do nothing else",
      .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER},
+    {"compare", 0, CLI_INPUT, AT(compare), "LIST",
+     "print which of the reports in LIST, lines PART FILE, this command\n"
+     "would make otherwise, and why, and do nothing else",
+     .effect = CLI_NOTHING, .traits = CLI_OF_RUNNER},
     {"stats", 0, CLI_OUTPUT, AT(stats), "FILE",
      "write a report of the run to FILE, as JSON", .effect = CLI_NOTHING,
      .traits = CLI_OF_RUNNER},

@@ -111,8 +111,9 @@ struct cli_common {
     uint64_t seed;
     int device; /* index in auto|cpu|cuda; only if slu_tool.uses_device */
     uint64_t device_ordinal;
-    const char *stats; /* --stats FILE */
-    int progress;      /* auto|always|never */
+    const char *stats;   /* --stats FILE */
+    const char *compare; /* --compare LIST; NULL: not given */
+    int progress;        /* auto|always|never */
     bool quiet, verbose, force, no_provenance, manifest, facts;
     int zstd_level;       /* -z; 0: none */
     struct cli_part part; /* --part, resolved; n 0: not given */
@@ -146,6 +147,7 @@ struct cli_ctx {
     const struct slu_device *device;         /* borrowed; NULL: the CPU does all work */
     struct cli_report *report;               /* private */
     struct cli_manifest *manifest;           /* private */
+    struct cli_record *record;               /* private */
     struct cli_targets *targets; /* private: the files that outputs would replace */
     struct cli_names expanded;   /* private: names with {part} replaced */
 };
@@ -186,8 +188,10 @@ struct slu_tool {
      * in a pipe. NULL: the program has one mode. */
     const char *(*mode)(const struct cli_ctx *ctx);
     /* Adds all files that the run reads, except those of CLI_INPUT, CLI_FILE,
-     * CLI_FILES and cli_opt.file. The manifest lists these files, and no output may
-     * replace one of them (tools/cli/cli_inputs.h). NULL: cli_inputs_add_streams. */
+     * CLI_FILES and cli_opt.file. The manifest lists these files, as does the report of
+     * a program that reads no stream, and no output may replace one of them
+     * (tools/cli/cli_inputs.h). With --compare it is called once for each part. NULL:
+     * cli_inputs_add_streams. */
     int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
     /* For the manifest: whether the files exist that the run writes in addition to -o
      * and the CLI_OUTPUT options. NULL: there are no more files. */

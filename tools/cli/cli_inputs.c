@@ -205,6 +205,15 @@ int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err
 {
     int rc = ctx->tool->inputs ? ctx->tool->inputs(ctx, in, err)
                                : cli_inputs_add_streams(ctx, in, err);
+
+    return rc ? rc : cli_inputs_of_options(ctx, in, err);
+}
+
+int cli_inputs_of_options(struct cli_ctx *ctx, struct cli_inputs *in,
+                          struct slu_err *err)
+{
+    int rc = SLU_OK;
+
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
         const char *path = o->kind == CLI_INPUT ? cli_path(o, ctx->opts) : NULL;
         if (path)
@@ -434,13 +443,45 @@ int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text
     else
         *what = NULL;
     /* A plain file of the same size and time is not read again. */
-    if (*what || (is(was, "kind", kinds[CLI_IN_FILE]) &&
+    if (*what || ((is(was, "kind", kinds[CLI_IN_FILE]) ||
+                   is(was, "kind", kinds[CLI_IN_UNKNOWN])) &&
                   number(was, "mtime_ns", 0) == i->mtime_ns))
         return SLU_OK;
+    if (is(was, "kind", kinds[CLI_IN_UNKNOWN])) {
+        snprintf(text, cap, "was made from %s of another time", i->name);
+        *what = text;
+        return SLU_OK;
+    }
     rc = cli_input_sign(i, err);
     if (!rc && !same_contents(i, was)) {
         snprintf(text, cap, "was made from other contents of %s", i->name);
         *what = text;
     }
     return rc;
+}
+
+int cli_inputs_compare(struct cli_inputs *in, struct slu_json_value root, size_t skip,
+                       char *text, size_t cap, const char **what, struct slu_err *err)
+{
+    struct slu_json_iter it;
+    struct slu_json_value list = SLU_JSON_NONE;
+    int rc = SLU_OK;
+    *what = NULL;
+    (void)slu_json_get(root, "inputs", &list);
+    slu_json_iter_init(&it, list);
+    for (size_t i = 0; i < skip; i++)
+        (void)slu_json_next(&it);
+    for (size_t i = 0; i < in->n && slu_json_next(&it) && !rc && !*what; i++)
+        if (in->item[i].regular)
+            rc = cli_input_compare(&in->item[i], it.value, text, cap, what, err);
+    const size_t n = slu_json_count(list) - skip;
+    if (rc || *what || n == in->n)
+        return rc;
+    if (n < in->n)
+        snprintf(text, cap, "was made without %s", in->item[n].name);
+    else
+        snprintf(text, cap, "was made from %s too",
+                 slu_json_next(&it) ? slu_json_get_string(it.value, "name", "?") : "?");
+    *what = text;
+    return SLU_OK;
 }

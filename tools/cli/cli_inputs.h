@@ -81,5 +81,10 @@ SLU_MUST_USE int cli_input_put(struct slu_buf *b, const struct cli_input *i,
 SLU_MUST_USE int cli_input_compare(struct cli_input *i, struct slu_json_value was,
                                    char *text, size_t cap, const char **what,
                                    struct slu_err *err);
+/* The same for all of in and the member "inputs" of root, without the first `skip` of
+ * it. */
+SLU_MUST_USE int cli_inputs_compare(struct cli_inputs *in, struct slu_json_value root,
+                                    size_t skip, char *text, size_t cap,
+                                    const char **what, struct slu_err *err);
 
 #endif

@@ -36,29 +36,6 @@ static uint64_t number_of(value root, const char *key)
     return n;
 }
 
-static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t cap,
-                         const char **what, struct slu_err *err)
-{
-    struct slu_json_iter it;
-    value list = SLU_JSON_NONE;
-    int rc = SLU_OK;
-    *what = NULL;
-    (void)slu_json_get(root, "inputs", &list);
-    slu_json_iter_init(&it, list);
-    for (size_t i = 0; i < in->n && slu_json_next(&it) && !rc && !*what; i++)
-        if (in->item[i].regular)
-            rc = cli_input_compare(&in->item[i], it.value, text, cap, what, err);
-    if (rc || *what || slu_json_count(list) == in->n)
-        return rc;
-    if (slu_json_count(list) < in->n)
-        snprintf(text, cap, "was made without %s", in->item[slu_json_count(list)].name);
-    else
-        snprintf(text, cap, "was made from %s too",
-                 slu_json_next(&it) ? slu_json_get_string(it.value, "name", "?") : "?");
-    *what = text;
-    return SLU_OK;
-}
-
 /* Whether all other outputs of this run exist as they were written. */
 static bool others_there(const struct cli_ctx *ctx, value root)
 {
@@ -152,6 +129,8 @@ static enum verdict take_accounts(struct cli_ctx *ctx, value root)
         return MAKE;
     }
     ctx->account = l;
+    const uint64_t rejected = number_of(root, "rejected");
+    ctx->rejected = rejected == UINT64_MAX ? 0 : rejected;
     return DONE;
 }
 
@@ -164,7 +143,7 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
     const char *what = text;
     int rc = slu_json_parse(&now, m->made.data, m->made.len, err);
     if (!rc && !slu_made_differs(root, slu_json_root(now), text, sizeof text))
-        rc = inputs_differ(&m->in, root, text, sizeof text, &what, err);
+        rc = cli_inputs_compare(&m->in, root, 0, text, sizeof text, &what, err);
     slu_json_free(now);
     if (rc)
         return rc;
@@ -354,6 +333,13 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     cli_inputs_release(&file);
     slu_buf_release(&b);
     return rc;
+}
+
+const struct cli_input *cli_manifest_input(const struct cli_ctx *ctx, size_t i)
+{
+    const struct cli_manifest *m = ctx->manifest;
+
+    return m && i < m->in.n && m->in.item[i].kind ? &m->in.item[i] : NULL;
 }
 
 void cli_manifest_free(struct cli_ctx *ctx)

@@ -32,4 +32,8 @@ SLU_MUST_USE int cli_manifest_begin(struct cli_ctx *ctx, bool *skip,
 SLU_MUST_USE int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err);
 void cli_manifest_free(struct cli_ctx *ctx);
 
+/* The i-th input, with its contents' hash; NULL: there is no manifest. */
+struct cli_input;
+const struct cli_input *cli_manifest_input(const struct cli_ctx *ctx, size_t i);
+
 #endif

@@ -44,15 +44,17 @@ void cli_outputs_free(struct cli_ctx *ctx);
 struct cli_inputs;
 SLU_MUST_USE int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in,
                                    struct slu_err *err);
-/* Appends `"program": …, "version": …` and, if given, `"stage": …, "part": […]`. */
-SLU_MUST_USE int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b,
-                             struct slu_err *err);
+/* Adds those that options name. */
+SLU_MUST_USE int cli_inputs_of_options(struct cli_ctx *ctx, struct cli_inputs *in,
+                                       struct slu_err *err);
 /* SLU_E_USAGE if the value of an option that names a file or folder is an address. o
  * NULL: the value is an input on the command line. */
 SLU_MUST_USE int cli_check_address(const struct cli_ctx *ctx, const struct cli_opt *o,
                                    const char *value, struct slu_err *err);
 /* --facts: prints the options, their files and the stages as JSON. */
 SLU_MUST_USE int cli_print_facts(struct cli_ctx *ctx, struct slu_err *err);
+/* --compare (cli_record.h). */
+SLU_MUST_USE int cli_compare(struct cli_ctx *ctx, struct slu_err *err);
 void cli_print_help(const struct slu_tool *tool, FILE *f);
 
 SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);

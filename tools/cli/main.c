@@ -105,9 +105,10 @@ int main(int argc, char **argv)
         cli_print_help(&slu_tool, stdout);
     if (!rc && outcome == CLI_VERSION)
         printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
-    if (!rc && outcome == CLI_RUN && ctx.common.facts)
-        rc = cli_print_facts(&ctx, &err);
-    if (!rc && outcome == CLI_RUN && !ctx.common.facts) {
+    const bool asked = ctx.common.facts || ctx.common.compare;
+    if (!rc && outcome == CLI_RUN && asked)
+        rc = ctx.common.facts ? cli_print_facts(&ctx, &err) : cli_compare(&ctx, &err);
+    if (!rc && outcome == CLI_RUN && !asked) {
         bool skip = false;
         rc = cli_outputs_check(&ctx, &err);
         if (!rc)
@@ -130,7 +131,7 @@ int main(int argc, char **argv)
         rc = flush_stdout(&err);
     if (rc)
         cli_error(&ctx, &err);
-    else if (!ctx.common.facts)
+    else if (!asked)
         cli_summary(&ctx);
     cli_input_free(&ctx);
     cli_report_free(&ctx);

@@ -8,6 +8,7 @@
 
 #include "lib/stream/account_json.h"
 #include "tools/cli/cli_private.h"
+#include "tools/cli/cli_record.h"
 
 enum { MAX_TIMINGS = 16 };
 
@@ -55,7 +56,10 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
               (ctx->common.progress == 0 && isatty(STDERR_FILENO) && last &&
                !ctx->common.quiet);
     ctx->report = r;
-    return ctx->common.stats ? slu_out_open(&r->stats, ctx->common.stats, err) : SLU_OK;
+    if (!ctx->common.stats)
+        return SLU_OK;
+    int rc = slu_out_open(&r->stats, ctx->common.stats, err);
+    return rc ? rc : cli_record_begin(ctx, err);
 }
 
 void cli_report_free(struct cli_ctx *ctx)
@@ -66,6 +70,7 @@ void cli_report_free(struct cli_ctx *ctx)
     }
     free(ctx->report);
     ctx->report = NULL;
+    cli_record_free(ctx);
 }
 
 /* ---- stages and figures ---- */
@@ -370,21 +375,6 @@ void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
 
 /* ---- the report ---- */
 
-int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *err)
-{
-    int rc = slu_buf_printf(b, err, "\"program\": \"%s\",\n  \"version\": \"%s\"",
-                            ctx->tool->name, SLU_VERSION);
-    if (!rc && ctx->tool->mode)
-        rc = slu_buf_printf(b, err, ",\n  \"mode\": \"%s\"", ctx->tool->mode(ctx));
-    if (!rc && cli_stage_of(ctx))
-        rc = slu_buf_printf(b, err, ",\n  \"stage\": \"%s\"", cli_stage_of(ctx));
-    if (!rc && ctx->common.part.n)
-        rc = slu_buf_printf(b, err, ",\n  \"part\": [%llu, %llu]",
-                            (unsigned long long)ctx->common.part.i,
-                            (unsigned long long)ctx->common.part.n);
-    return rc;
-}
-
 /* The largest resident set, in bytes, since this program began. getrusage() would also
  * count the memory before exec. */
 static uint64_t peak_rss(void)
@@ -429,7 +419,7 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
     getrusage(RUSAGE_SELF, &ru);
     int rc = slu_buf_append(&b, "{\n  ", 4, err);
     if (!rc)
-        rc = cli_put_run(ctx, &b, err);
+        rc = cli_record_put(ctx, &b, err);
     if (!rc)
         rc = slu_account_put_json(&b, &ctx->account, err);
     if (!rc)

@@ -34,6 +34,21 @@ static int refuse_sets(const struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Takes the share of --part. With --source, standard input is the share. */
+static int share(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct tokenize_opts *o = ctx->opts;
+    struct slu_sources *s = &o->sources;
+    const struct cli_part *part = &ctx->common.part;
+
+    if (part->n && !o->source)
+        return slu_sources_share(s, part->i, part->n, slu_input_splittable,
+                                 (void *)tokenize_format(o), err);
+    s->first = s->base;
+    s->end = s->base + s->n;
+    return SLU_OK;
+}
+
 int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct tokenize_opts *o = ctx->opts;
@@ -50,10 +65,8 @@ int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
                                   .domain_from = o->domain_from,
                                   .stdin_name = o->source_name,
                                   .base = o->source_base};
-    const struct slu_input_format *format = tokenize_format(o);
-    const struct cli_part *part = &ctx->common.part;
     if (o->found)
-        return SLU_OK;
+        return share(ctx, err);
     o->found = true;
     o->members.include = o->include;
     o->members.exclude = o->exclude;
@@ -72,19 +85,16 @@ int tokenize_find_sources(struct cli_ctx *ctx, struct slu_err *err)
     rc = tokenize_check_domains(o, err);
     if (!rc)
         rc = slu_sources_resolve(s, &cfg, err);
-    /* With --source, standard input is the share. */
-    if (!rc && part->n && !o->source)
-        rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
-                               (void *)format, err);
-    return rc;
+    return rc ? rc : share(ctx, err);
 }
 
 int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
     struct tokenize_opts *o = ctx->opts;
     const struct slu_sources *s = &o->sources;
+    const bool none = ctx->common.compare && !ctx->n_input && !o->files_from;
     int rc = tokenize_find_file(o, err);
-    if (!rc)
+    if (!rc && !none)
         rc = tokenize_find_sources(ctx, err);
     size_t first = in->targets ? s->base : s->first,
            end = in->targets ? s->base + s->n : s->end;

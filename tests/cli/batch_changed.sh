@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# batch_changed.sh - sluice-batch: a recipe whose later steps changed, in the same folder: what the earlier steps made is
-# kept, the bytes are those of a fresh run, and no file of the user goes; kills on the way, parts in the queue,
-# keep = needed.
+# batch_changed.sh - sluice-batch: a recipe, a list or inputs that changed, in the same folder: what is made again, and why;
+# the rest is kept, the bytes are those of a fresh run, and no file of the user goes; kills on the way, parts in the queue,
+# keep = needed; folders without records.
 # check-more: whole, and longer
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
@@ -42,14 +42,65 @@ done
 status "once more: nothing to do" 0 sluice-batch --local 2 $r set
 same "  says so" 1 "$(wc -l <out)"
 
-# What cannot be kept is refused, and nothing is touched.
-files set >before
-for change in 's/c.jsonl/c.json*/' 's/parts = 2/parts = 3/' '$a seed = 1' '$a tokenizer = bytes' 's/--id-field id/--domain x/'; do
-    recipe -e "$change" >bad
-    status "refused: $change" 1 sluice-batch --local 2 bad set
-    check "refused: $change: one line" one_line err
-    check "refused: $change: says so" grep -qE '^sluice-batch: bad:[0-9]: set was made from another recipe: (was|is) .*; use another folder$' err
+# Every line may change. What is made again, and why, is said in the words of the record; the bytes are those of a fresh run.
+head -n 30 c.jsonl >in.jsonl
+tail -n 20 c.jsonl >in.more
+short() { printf '%s\n' 'input = in.jsonl' 'parts = 2' 'tokenize = --id-field id' 'decompose = --min 64 --max 512' | sed "$@"; }
+short -e '' >short
+changes() { # one a line: what is said, a tab, the change
+    [ -z "$MORE" ] || cat <<'EOT'
+tokenize: was made without --sample, now --sample=0.5	s/--id-field/--sample 0.5 --id-field/
+tokenize: was made without --domain, now --domain=x	s/--id-field/--domain x --id-field/
+EOT
+    cat <<'EOT'
+tokenize: was made without --tokenizer, now --tokenizer=bytes	$a tokenizer = bytes
+tokenize: was made with --seed=0, now --seed=1	$a seed = 1
+tokenize: was made in 2 parts, now 3	s/parts = 2/parts = 3/
+tokenize: was made from in.jsonl, now in.more	s/in.jsonl/in.*/
+EOT
+}
+sluice-batch --local 2 short every >/dev/null
+changes | while IFS='	' read -r why change; do
+    short -e "$change" >changed
+    rm -rf alone
+    status "$change" 0 sluice-batch --local 2 changed every
+    check "$change: says why" grep -qF -- "  $why" out
+    check "$change: nothing is kept" grep -qx '  kept: -' out
+    sluice-batch --local 2 changed alone >/dev/null
+    same "$change: the bytes of a fresh run" "$(result alone)" "$(result every)"
+    same "$change: the files of a fresh run" "$(files alone)" "$(files every)"
+    status "$change: and back" 0 sluice-batch --local 2 short every
 done
+# What changes nothing is no change.
+cat every/state/tokenize/? >lines-every
+short -e 's/--id-field id/--id-field=id  --on-error fail/; s/--min 64 --max 512/"--max=512" --min 0064/' -e '$a threads = 2' -e '$a memory = 1G' >same
+status "other words, and limits" 0 sluice-batch --local 2 same every
+same "  nothing to do" 1 "$(wc -l <out)"
+short -e 's/--id-field id/--id-field id --on-error skip/' >lenient
+status "a lenient option" 0 sluice-batch --local 2 lenient every
+check "  keeps all" grep -qx '  kept: tokenize report' out
+same "  that was made" "$(cat lines-every)" "$(cat every/state/tokenize/?)"
+status "  and may go again, as nothing was skipped" 0 sluice-batch --local 2 short every
+same "  with what was made" "$(cat lines-every)" "$(cat every/state/tokenize/?)"
+# One bad record in one part.
+mkdir in
+for i in 1 2 3; do head -n 20 c.jsonl >in/$i.jsonl; done
+echo '{"text": 1}' >>in/3.jsonl
+short -e 's/in.jsonl/in/' -e 's/parts = 2/parts = 3/' >bad3
+status "a bad record in one part" 1 sluice-batch --local 2 bad3 one-bad
+cat one-bad/state/tokenize/[01] >lines-bad
+sed 's/--id-field/--on-error skip --id-field/' bad3 >skips
+status "  is skipped in the same folder" 0 sluice-batch --local 2 skips one-bad
+check "  the others are kept" grep -qx '  kept: tokenize (2 of 3 parts)' out
+status "  and may be run again" 0 sluice-batch task one-bad tokenize 2
+same "  as they are" "$(cat lines-bad)" "$(cat one-bad/state/tokenize/[01])"
+sluice-batch --local 2 skips alone-bad >/dev/null
+same "  the bytes of a fresh run" "$(result alone-bad)" "$(result one-bad)"
+status "  and without the option, that part is made again" 1 sluice-batch --local 2 bad3 one-bad
+check "  and said" grep -q '^  tokenize (1 of 3 parts): was made with --on-error=skip, now without$' out
+rm -r in
+
+files set >before
 recipe -e 's/512/500/' >bad
 status "a changed recipe that is wrong" 1 sluice-batch --local 2 bad set
 check "  its line" grep -q '^sluice-batch: bad:5: decompose: ' err
@@ -177,15 +228,53 @@ check "choose by a list alone" shell 'sluice-batch --local 2 lists listed >log 2
 same "  drops what it has" 1 "$(json listed/stats/choose.0.json 'd["documents"]["dropped"]["ids-drop"]')"
 check "the list with another time: nothing to do" shell 'touch drop && sluice-batch --local 2 lists listed 2>err | grep -q "all is done"'
 tail -n 1 c.jsonl | sed 's/.*"id": *"\?\([^",}]*\).*/\1/' >>drop
-status "the list was changed: resume" 1 sluice-batch resume --local 2 listed
-check "  names it" grep -q "^sluice-batch: drop: not as it was when this folder was made; 'sluice-batch RECIPE " err
-check "  status too" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: drop: not as it was"'
-status "  a part stops" 1 sluice-batch task listed choose 0
-check "  the recipe again makes what the list decides" shell 'sluice-batch --local 2 lists listed >log 2>&1'
-check "    and says why" grep -q 'listed: the recipe has changed: other contents of drop$' log
-check "    and what is kept" grep -q '^  kept: tokenize$' log
-check "    as a fresh run does" shell 'sluice-batch --local 2 lists anew >log 2>&1'
-same "    with the same bytes" "$(sha_tree anew/shards)" "$(sha_tree listed/shards)"
+sluice-batch status listed >log 2>&1
+check "the list was changed: status" grep -q "^sluice-batch: choose: was made with other contents of the file of --ids-drop; 'sluice-batch resume .*listed' makes it again" log
+check "  counts it as not done" grep -q '^choose  *2  *0 ' log
+cp -a listed by-hand
+status "resume makes again what the list decides" 0 sluice-batch resume --local 2 listed
+check "  says why" grep -qx '  choose: was made with other contents of the file of --ids-drop' out
+check "  and what is kept" grep -qx '  kept: tokenize' out
+sluice-batch --local 2 lists anew >/dev/null
+same "  the bytes of a fresh run" "$(sha_tree anew/shards)" "$(sha_tree listed/shards)"
+# Two versions of a list, for two parts: there is no set of both.
+sluice-batch init lists two >/dev/null
+for i in 0 1; do sluice-batch task two tokenize $i; done
+sluice-batch task two choose 0
+cp drop drop-2
+echo "$id" >drop
+status "a part with another version of the list" 1 sluice-batch task two choose 1
+check "  says so" grep -q "^sluice-batch: choose 1: a file that an option names is not as it was when this folder was made; 'sluice-batch resume " two/logs/choose.1.log
+cp drop-2 drop
+status "  and with the first version again" 0 sluice-batch resume --local 2 two
+check "  only that part is made again" grep -qx '  kept: tokenize choose (1 of 2 parts)' out
+same "  the bytes of one version" "$(sha_tree anew/shards)" "$(sha_tree two/shards)"
 cp in/a.jsonl in/new.jsonl
 check "a new file that matches is named" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: in/new.jsonl: matches the recipe.s inputs, and was not there"'
 check "  by resume too" shell 'sluice-batch resume --local 2 listed 2>&1 >log | grep -q "^sluice-batch: in/new.jsonl: matches"'
+status "  the recipe again reads it" 0 sluice-batch --local 2 lists listed
+check "  makes all again" grep -qx '  kept: -' out
+sluice-batch --local 2 lists anew-2 >/dev/null
+same "  the bytes of a fresh run" "$(sha_tree anew-2/shards)" "$(sha_tree listed/shards)"
+touch in/new.jsonl
+status "a file of another time" 0 sluice-batch --local 2 lists listed
+check "  with the same contents: nothing is made again" grep -qx '  to make:' out
+mv in gone
+status "inputs that no part needs any more are gone" 0 sluice-batch --local 2 lists listed
+check "  what was made of them stays" grep -q "what tokenize made of it is kept$" err
+status "  resume needs none" 0 sluice-batch resume --local 2 listed
+same "  nor does it look" 1 "$(wc -l <out)"
+sed 's/--id-field id/--id-field id --sample 0.5/' lists >needs
+status "  a recipe that needs them" 1 sluice-batch --local 2 needs listed
+check "  names them" grep -q '^sluice-batch: in/a.jsonl: gone, and it was there when this folder was made' err
+same "  and the set is as it was" "$(sha_tree anew-2/shards)" "$(sha_tree listed/shards)"
+mv gone in
+
+# Reports without a record, as those of earlier versions.
+cp -a listed old
+sed -i 's/^  "program": \("[a-z]*"\), "bytes": .*/  "program": \1,/' old/stats/*.json
+for c in "lists old" "resume old"; do
+    # shellcheck disable=SC2086 # words
+    status "a folder of an earlier version: $c" 1 sluice-batch $c --local 2
+    check "  one line says what to do" grep -qx 'sluice-batch: old: was made by an earlier version, whose reports have no record; finish it with that version, or name another folder' err
+done

@@ -1,11 +1,11 @@
 # chains.awk - sluice-batch: decides which stages run together, and makes their command lines. Run as
-#   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES CONTENTS", as flows() has them, on standard input;
+#   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES", as flows() has them, on standard input;
 # prints lines
 #   T TASK PARTS AFTER      a task: programs joined by pipes, an array of PARTS parts; see stages()
-#   R TASK NAME STEP STAGE FROM TO BASE NEW CONTENTS<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
+#   R TASK NAME STEP STAGE FROM TO BASE NEW JOBS FIRST<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
 # FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
-# The stage's part is the task's part plus BASE. NEW is 1 if no earlier task has this stage. COMMAND is for eval, with
-# $bin, $prefix, $OUT and $part; with bare=1 in the environment, without the limits.
+# The stage's part is the task's part plus BASE, of JOBS, or "-" for one that all parts share. NEW is 1 if no earlier task has
+# this stage. FIRST is the number of the first stream that it writes. COMMAND is for eval, with $bin, $prefix, $OUT and $part.
 #
 # A stream goes to its reader through a pipe, part by part, and is not stored. If several stages read a stream, a stage
 # that only passes sequences on (choose, decompose, a filter) runs again for each of them; the streams of other stages (tokens,
@@ -26,7 +26,6 @@ FILENAME != "-" {
     step[rows] = $1; stage[rows] = $2; reads[rows] = $4 == "reads"; kind[rows] = $5
     name[rows] = $1 ($2 == "-" ? "" : "-" $2)
     writes[rows] = $5 == "writes"
-    contents[rows] = $7
     if (rows == 1 || step[rows - 1] != $1) {
         before = streams
         streams = 0
@@ -79,7 +78,7 @@ function task(list,    row, i, m, called, r, same, from, to, few, isnew) {
         to = i < m - 1 ? "pipe" : kind[r]
         few = ranges[r + 1] && !ranges[r] && !one[r] && jobs[r] != n
         isnew = !((r, row[i + 1]) in done)
-        print "R", called, name[r], step[r], stage[r], from, to == "writes" ? folder(r) : to, row[i + 1], isnew + 0, contents[r] "\t" \
+        print "R", called, name[r], step[r], stage[r], from, to == "writes" ? folder(r) : to, row[i + 1], isnew + 0, one[r] ? "-" : jobs[r], first[r] + 0 "\t" \
             command(r, from, to, isnew, few, (m + 1) / 2)
     }
     for (i = 1; i <= m; i += 2)
@@ -115,7 +114,7 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
         for (i = 1; i <= w; i++)
             c = c " " quoted(word[i])
     }
-    c = c " --seed " ("seed" in value ? value["seed"] : 0) (ENVIRON["bare"] ? "" : limits(r, together))
+    c = c " --seed " ("seed" in value ? value["seed"] : 0) limits(r, together)
     if (isnew)
         c = c " --stats \"$OUT/stats/" name[r] ".$part.json\""
     if (!one[r])
@@ -160,5 +159,5 @@ END {
     stage[rows] = "-"
     one[rows] = 1
     print "T report 1 all"
-    print "R report report report - - - 0 1\t" command(rows, "-", "-", 1, 0, 1) " --merge-stats -o \"$OUT/report.json\" -"
+    print "R report report report - - - 0 1 - 0\t" command(rows, "-", "-", 1, 0, 1) " --merge-stats -o \"$OUT/report.json\" -"
 }

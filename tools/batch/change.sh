@@ -1,101 +1,165 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# change.sh - sluice-batch: takes a changed recipe in the same folder. Sourced by sluice-batch.
+# change.sh - sluice-batch: what is done, and what is made again. Sourced by sluice-batch.
 #
-# The tasks that the old and the new recipe begin with, alike but for limits, are kept; of the others, what they made is
-# removed, and only that. If "keep = needed" or clean has removed files that are needed again, the tasks that made these
-# are made again too. Invariant: a kill at any moment leaves a folder of the old or of the new recipe, in which no part is
-# "done" without its files, and a second call goes on. So a task's lines move from state/TASK to state/TASK.undone, then
-# its files go, then these lines, and the recipe is replaced last. A part that still runs by the old recipe cannot become
+# The report of a part is its record. A part stays done if its record is what the programs say now of the recipe, the files
+# that options name, and the inputs (--compare, the only comparison); if not, it is made again, and so is what reads it.
+# So a changed recipe, a changed list or input, and a call that goes on take one path, reckon().
+#
+# Invariant: a kill at any moment leaves a folder of the old or of the new recipe, in which no part is "done" without its
+# files, and a second call goes on. So lines move from state/TASK to state/TASK.undone, those of the last tasks first, then
+# their files go, then these lines, and the recipe is replaced last. A part that still runs by the old recipe cannot become
 # "done", because state/tasks goes first; see current() in task.sh.
 
-# differ KEYS: prints the first of these lines that are not the same in the old and the new recipe.
-differ() {
-    grep -E "^($1) =" "$OUT/recipe" >"$scratch/old"
-    grep -E "^($1) =" "$recipe" >"$scratch/new"
-    diff "$scratch/old" "$scratch/new" | sed -n 's/^< */was "/p; s/^> */is "/p' | sed 's/$/"/' | head -n 2 |
-        paste -sd '|' | sed 's/"|\([wi]\)/", \1/'
-}
-# change NAME: compares the new recipe with that of OUT, which the user calls NAME, and tells what is kept. With
-# --dry-run, $again has the tasks whose lines in OUT count no more; else removes what they made, and replaces the recipe.
-change() {
-    for key in "$inputs" tokenizer parts seed tokenize; do
-        changed=$(differ "$key")
-        [ -z "$changed" ] || die "$(at "${key%%"("*}"): $1 was made from another recipe: $changed; use another folder"
+# reckon NAME WITH: compares what OUT, which the user calls NAME, has with the recipe. WITH is 1 if inputs are compared too,
+# which $scratch/inputs lists, else 0. With --dry-run and status, $scratch/again then has the parts that count no more; else
+# removes what they made, and replaces the recipe and the lists.
+reckon() {
+    flows >"$scratch/flows"
+    new_list=$chain_list with=$2
+    (old_tasks) || exit 1
+    while :; do
+        (look_at "$with") || exit 1
+        [ "$with" = 0 ] && grep -q '^M tokenize$' "$scratch/graph" || break
+        with=1 # parts of tokenize are to be made, so inputs count
+        check_inputs
     done
-    changed=$(differ "$results")
-    changed=${changed:-$others}
-    bare_tasks "$recipe" "$scratch/flows" >"$scratch/new-tasks"
-    (recipe_name=$OUT/recipe && read_recipe "$OUT/recipe" && old_flows) >"$scratch/old-flows" || exit 1
-    bare_tasks "$OUT/recipe" "$scratch/old-flows" >"$scratch/old-tasks"
-    awk -f "$share/change.awk" "$scratch/old-tasks" "$scratch/new-tasks" "$scratch/flows" >"$scratch/change"
-    flow_list=$(cat "$scratch/old-flows") chain_list=$(cat "$scratch/old-tasks")
-    [ "$(how_far)" != busy ] ||
-        die "$1: parts are queued or running by the recipe of before; 'sluice-batch cancel $(show "$1" | sed 's/ $//')' stops them"
-    find_kept
-    [ "$kept" != 0 ] || why=$(changed_inputs) || die "$why"
-    {
-        printf '%s\n' "$1: the recipe has changed: $changed" "  kept: $(kept_of "$scratch/old-tasks" 1)"
-        [ -z "$gone" ] || printf '%s\n' "  files that are needed again were removed: of $gone"
-        printf '%s\n' "  to make: $(kept_of "$scratch/new-tasks" 0)"
-    } | sed "s/^/${dry:+# }/"
-    again=" $(names "$scratch/old-tasks" "$kept" 999999) "
-    if [ -z "$dry" ]; then
-        rm -f "$OUT/state/tasks"
-        for t in $again; do put_aside "$t" || exit 1; done
-        (for t in $again; do forget_task "$t"; done) || exit 1
-        again=''
-        rm -f "$OUT/state/stages" && replace_recipe || exit 1
+    changed=''
+    cmp -s "$scratch/old" "$scratch/new" && cmp -s "$OUT/state/records" "$scratch/records" || changed=records
+    ! grep -q '^A ' "$scratch/graph" || changed=parts
+    if [ "$command" != status ]; then
+        ! grep -q '^W .*whose reports have no record$' "$scratch/graph" ||
+            die "$1: was made by an earlier version, whose reports have no record; finish it with that version, or name another folder"
+        [ -z "$changed" ] || [ "$(cat "$scratch/far")" != busy ] ||
+            die "$1: parts are queued or running by the recipe of before; 'sluice-batch cancel $(show "$1" | sed 's/ $//')' stops them"
+        [ -z "$changed" ] || tell "$1" | sed "s/^/${dry:+# }/"
     fi
-    use_flows "$scratch/flows"
+    sed -n 's/^A //p' "$scratch/graph" >"$scratch/again"
+    [ -z "$dry" ] && [ "$command" != status ] || return 0
+    if [ "$changed" = parts ] || [ -n "$(undone)" ]; then
+        rm -f "$OUT/state/tasks"
+        flow_list=$(cat "$scratch/old-flows") chain_list=$(cat "$scratch/old-chains")
+        put_aside || exit 1
+        (for t in $(undone); do forget_task "$t"; done) || exit 1
+        flow_list=$(cat "$scratch/flows") chain_list=$new_list
+    fi
+    : >"$scratch/again"
+    [ -n "$changed" ] || cmp -s "$recipe" "$OUT/recipe" || changed=words
+    [ -z "$changed" ] && [ -s "$OUT/state/tasks" ] || take_recipe || exit 1
 }
-# bare_tasks RECIPE FLOWS: the tasks, without the limits.
-bare_tasks() { bare=1 awk -f "$share/words.awk" -f "$share/chains.awk" "$1" - <"$2"; }
-old_flows() {
-    if [ -s "$OUT/state/stages" ]; then cat "$OUT/state/stages"; else ask_flows; fi
+# take_recipe: replaces the recipe, and the lists. If more than words and limits has changed, these are missing on the way.
+take_recipe() {
+    [ "$changed" = words ] || rm -f "$OUT/state/stages" "$OUT/state/records" "$OUT/state/tasks"
+    cmp -s "$scratch/inputs" "$OUT/state/inputs" || rm -f "$OUT/state/inputs"
+    [ "$recipe" = "$OUT/recipe" ] || replace recipe ../recipe <"$recipe" || return 1
+    replace inputs inputs <"$scratch/inputs" && replace stages stages <"$scratch/flows" && replace records records <"$scratch/records" || return 1
+    recipe=$OUT/recipe
+    keep_tasks
 }
-# names LIST FROM TO: the names of the tasks after number FROM, up to number TO.
-names() { awk -v from="$2" -v to="$3" '$1 == "T" && ++n > from && n <= to { printf "%s%s", sep, $2; sep = " " }' "$1"; }
-# kept_of LIST YES: the names of the tasks of which parts are kept, with their number if not all are; or, if YES is 0, of
-# the tasks that are not kept or not whole.
-kept_of() {
-    awk -v kept="$kept" -v yes="$2" 'FILENAME != ARGV[2] { whole[$1] += $3 == "done"; next }
-        $1 == "T" {
-            done = ++n <= kept ? whole[$2] + 0 : 0
-            if (yes ? done : done < $3)
-                all = all " " $2 (yes && done < $3 ? " (" done " of " $3 " parts)" : "")
-        }
-        END { print all == "" ? " -" : all }' "$scratch/all" "$1" | cut -c 2-
+replace() { cat >"$OUT/state/$1.tmp" && mv "$OUT/state/$1.tmp" "$OUT/state/$2"; }
+# structure: removes from a list of tasks what depends on options.
+structure() { sed 's/	.*//'; }
+# old_tasks: writes to $scratch the stages and tasks of the recipe in OUT (old-flows, old-chains, old), and how far they are.
+old_tasks() {
+    recipe_name=$OUT/recipe
+    read_recipe "$OUT/recipe"
+    if [ -s "$OUT/state/stages" ]; then cat "$OUT/state/stages"; else ask_flows; fi >"$scratch/old-flows" || exit 1
+    use_flows "$scratch/old-flows"
+    how_far >"$scratch/far" || exit 1
+    printf '%s\n' "$chain_list" >"$scratch/old-chains"
+    structure <"$scratch/old-chains" >"$scratch/old"
 }
-# find_kept: sets $kept, the number of tasks that are kept, and $gone, those of them that are not, as their files are gone.
-find_kept() {
-    kept=$(sed -n 's/^S //p' "$scratch/change") gone='' before=''
-    while [ "$before" != "$kept" ]; do
-        before=$kept
-        while read -r kind t by folder count names; do
-            [ "$kind" = N ] && [ "$t" -gt "$kept" ] && [ "$by" -le "$kept" ] || continue
-            maker=$(names "$scratch/new-tasks" $((by - 1)) "$by")
-            # Parts that are still to be made will write theirs.
-            [ "$(done_of "$maker")" = "$(stages | awk -v s="$maker" '$1 == s { print $2 }')" ] || continue
-            [ "$(find "$OUT/work/$folder" -maxdepth 1 -type f -regex ".*/$names" 2>/dev/null | wc -l)" -lt "$count" ] || continue
-            kept=$((by - 1)) gone="$maker${gone:+ $gone}"
-        done <"$scratch/change"
+# look_at WITH: writes $scratch/records, what each stage's record is by now, and $scratch/graph, see graph.awk.
+look_at() {
+    for f in records differs files; do : >"$scratch/$f"; done
+    printf '%s\n' "$new_list" | structure >"$scratch/new"
+    stages | sed '$d' >"$scratch/list" # the last one is the report of all
+    while read -r s parts _; do
+        (cd "$cwd" && perform record "$s" 0) </dev/null || exit 1
+    done <"$scratch/list"
+    was=$OUT/state/records
+    [ -s "$was" ] || was=/dev/null
+    awk -F '\t' 'FILENAME == ARGV[1] { was[$1] = $2; next } was[$1] != $2 { print $1 }' "$was" "$scratch/records" >"$scratch/changed"
+    [ ! -d "$OUT/work" ] || (cd "$OUT/work" && find . -mindepth 2 -maxdepth 2 -type f -printf '%P\n') >"$scratch/files"
+    awk -f "$share/graph.awk" "$scratch/old" "$scratch/new" "$scratch/flows" "$scratch/all" "$scratch/differs" \
+        "$scratch/changed" "$scratch/files" >"$scratch/graph"
+}
+# record COMMAND...: asks the program for the stage's record, and which of its reports are those of other runs.
+record() {
+    [ "$new" = 1 ] || return 0
+    s=$s file=$OUT/stats/$stage. base=$base awk '$1 == ENVIRON["s"] {
+        i = $2 + ENVIRON["base"]
+        f = ENVIRON["file"] i ".json"
+        if ($3 == "done" || (getline line <f) >= 0) print i, f
+        close(f)
+    }' "$scratch/all" >"$scratch/reports"
+    skip=''
+    for w; do
+        shift
+        if [ -n "$skip" ]; then
+            [ "$with" = 0 ] || set -- "$@" --files-from "$scratch/inputs"
+            skip=''
+        elif [ "$w" = --files-from ]; then
+            skip=skip
+        else
+            set -- "$@" "$w"
+        fi
     done
+    "$@" --compare "$scratch/reports" >"$scratch/compared" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
+    kept=''
+    [ "$step $with" != 'tokenize 0' ] || kept=$(sed -n 's/^tokenize	.*\(, "all_inputs": "[0-9a-f]*"\)$/\1/p' "$OUT/state/records")
+    s=$s name=$stage base=$base kept=$kept awk -v records="$scratch/records" -v differs="$scratch/differs" '
+        NR == 1 { print ENVIRON["name"] "\t" substr($0, index($0, "\"arguments\"")) ENVIRON["kept"] >>records; next }
+        {
+            sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))
+            print >>differs
+        }' "$scratch/compared"
 }
-# put_aside TASK: moves the lines of its parts to state/TASK.undone, perhaps to those of a call that was killed.
+# check_inputs: checks that the inputs that are listed are there.
+check_inputs() {
+    (cd "$cwd" && input_names "$scratch/inputs" | while IFS= read -r f; do
+        [ -e "$f" ] || die "$f: gone, and it was there when this folder was made; not all that it is needed for is done"
+    done) || exit 1
+}
+input_names() { if has_domains; then cut -f 2- "$1"; else cat "$1"; fi; }
+# tell NAME: what is made again, and why; what is kept.
+tell() {
+    if [ "$changed" = parts ]; then echo "$1: what was made otherwise is made again"; else echo "$1: has changed, and nothing that is done"; fi
+    awk 'FILENAME == ARGV[1] { if ($1 == "T") { task[++n] = $2; parts[$2] = $3 } next }
+        $1 == "W" {
+            why = $0
+            sub(/^W [^ ]+ [^ ]+ /, "", why)
+            print "  " $2 ($3 < parts[$2] ? " (" $3 " of " parts[$2] " parts)" : "") ": " why
+        }
+        $1 == "K" { kept = kept " " $2 ($3 < parts[$2] ? " (" $3 " of " parts[$2] " parts)" : "") }
+        $1 == "G" { gone = gone " " $2 }
+        $1 == "M" { open = open " " $2 }
+        END {
+            print "  kept:" (kept == "" ? " -" : kept)
+            if (gone != "")
+                print "  files that are needed again were removed: of" gone
+            print "  to make:" open
+        }' "$scratch/new" "$scratch/graph"
+}
+# put_aside: moves the lines of the parts that go to state/TASK.undone, perhaps to those of a call that was killed.
 put_aside() {
-    rm -f "$OUT/state/$1.all"
-    [ -d "$OUT/state/$1" ] || return 0
-    mkdir -p "$OUT/state/$1.undone" &&
-        find "$OUT/state/$1" -maxdepth 1 -type f -regex '.*/[0-9]+' -exec mv -f -t "$OUT/state/$1.undone" {} + &&
-        find "$OUT/state/$1" -maxdepth 1 -type f -name '.[0-9]*.*' -delete
-    rmdir "$OUT/state/$1"
+    sed -n 's/^A \([^ ]*\) .*/\1/p' "$scratch/graph" | uniq >"$scratch/aside"
+    while read -r t; do
+        awk -v t="$t" '$1 == "A" && $2 == t { print $3 }' "$scratch/graph" >"$scratch/numbers"
+        mkdir -p "$OUT/state/$t.undone" && rm -f "$OUT/state/$t.all" && (
+            cd "$OUT/state/$t" && sed 's/.*/.&.done/' "$scratch/numbers" | xargs rm -f && xargs mv -f -t "../$t.undone" <"$scratch/numbers"
+        ) || return 1
+        [ -n "$(find "$OUT/state/$t" -maxdepth 1 -type f -regex '.*/[0-9]+' -print -quit)" ] ||
+            { find "$OUT/state/$t" -maxdepth 1 -type f -name '.[0-9]*.*' -delete && rmdir "$OUT/state/$t"; } || return 1
+    done <"$scratch/aside"
 }
+undone() { (cd "$OUT/state" && find . -maxdepth 1 -type d -name '*.undone' | sed 's|^\./||; s/\.undone$//'); }
 # alive: ends the subshell that forgets tasks if sluice-batch itself was killed: a call that goes on with the folder may be
 # writing the same files by now.
 alive() { kill -0 $$ 2>/dev/null || exit 1; }
 # forget_task TASK: removes what the task's parts made, then their lines.
 forget_task() {
-    [ -d "$OUT/state/$1.undone" ] || return 0
+    stay='' # some of its parts do
+    [ ! -d "$OUT/state/$1" ] || stay=stay
     for i in $(cd "$OUT/state/$1.undone" && find . -type f -name '[0-9]*' | sed 's|^\./||'); do
         perform forget "$1" "$i"
     done
@@ -108,10 +172,11 @@ forget() {
     [ "$new" = 1 ] || return 0
     each_output remove_file "$@"
     remove_file "$OUT/logs/$stage.$part.log"
+    [ -z "$stay" ] || [ "$number" = - ] || remove_file "$OUT/work/$step.stages/$number$([ "$of" = - ] || echo ".$part-of-$of")"
 }
 remove_file() { alive; [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1"; }
 forget_stage() {
-    [ "$new" = 1 ] || return 0
+    [ "$new" = 1 ] && [ -z "$stay" ] || return 0
     [ "$number" = - ] || remove_made "$step.stages" "$number$in_parts"
     case $to in
     set)

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# folder.sh - sluice-batch: makes the folder OUT from a recipe, locks it, and lists and watches its inputs. Sourced by
+# folder.sh - sluice-batch: makes the folder OUT from a recipe, locks it, and lists its inputs. Sourced by
 # sluice-batch.
 
 # Whether a process of this machine is a sluice-batch, because process numbers are used again.
@@ -91,6 +91,7 @@ open_out() {
     check_names
     [ -s "$OUT/recipe" ] || die "$OUT: there is no recipe in it yet; 'sluice-batch init RECIPE OUT' puts one there"
     recipe=$OUT/recipe
+    find_cwd
     if [ "$command" = task ] && is_kept; then
         # shellcheck source=/dev/null
         . "$OUT/state/tasks"
@@ -143,13 +144,14 @@ prepare() {
         die "$2 exists, and sluice-batch did not make it: there is no state/made-by in it; name another folder"
     fi
     check_names
-    rm -f "$scratch/lists"
-    if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ] && changed_lists >/dev/null; then
+    find_cwd
+    with=1
+    if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
     else
         check_options
-        [ -e "$OUT/recipe" ] || expand >"$scratch/inputs" || exit 1
     fi
+    (cd "$cwd" && expand) >"$scratch/inputs" 2>"$scratch/err" || keeps_inputs
     if [ -z "$dry" ]; then
         mkdir -p "$OUT" 2>"$scratch/err" || die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
         OUT=$(cd "$OUT" && pwd) || exit 1
@@ -158,29 +160,37 @@ prepare() {
         check_links
         lock
     fi
-    if [ ! -e "$OUT/recipe" ]; then
-        [ -z "$dry" ] || { first=$(show "$self" init "$(absolute "$1")" "$OUT"); return; }
-        cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && watched >"$OUT/state/watched" && seen <"$OUT/state/watched" >"$OUT/state/seen" &&
-            keep_lists && flows >"$OUT/state/stages" && replace_recipe || exit 1
-    else
-        changed=$(differ "$results")
-        others="other contents of $(changed_lists | sed 's/: not as .*//')"
-        [ -n "$changed" ] || flows | cut -d ' ' -f 7 >"$scratch/contents"
-        [ -n "$changed" ] || cut -d ' ' -f 7 "$OUT/state/stages" 2>/dev/null | cmp -s "$scratch/contents" - ||
-            changed="$others"
-        if [ -n "$changed" ]; then
-            [ -z "$dry" ] || first=$(show "$self" init "$(absolute "$1")" "$OUT")
-            change "$2"
-        elif [ -z "$dry" ]; then
-            replace_recipe || exit 1
-        fi
-        [ -n "$dry" ] || { flows >"$OUT/state/stages" && keep_lists; } || exit 1
+    first=$(show "$self" init "$(absolute "$1")" "$OUT")
+    if [ -e "$OUT/recipe" ]; then
+        reckon "$2" "$with"
+        [ -n "$changed" ] || first=''
+    elif [ -z "$dry" ]; then
+        new_list=$chain_list
+        for f in all old flows; do : >"$scratch/$f"; done
+        (look_at 1) || exit 1
+        flows >"$scratch/flows"
+        printf '%s\n' "$cwd" >"$OUT/state/cwd" && take_recipe || exit 1
     fi
-    [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
-replace_recipe() { cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; }
-# Prints the list of inputs; if any has a domain, as for tokenize --list-domains. The list is fixed when OUT is made;
-# files that appear later are not part of it. An existing name stands for itself, whatever characters it has; any other
+find_cwd() { { IFS= read -r cwd <"$OUT/state/cwd"; } 2>/dev/null || cwd=$PWD; }
+# go_on NAME: takes the recipe in OUT again, with the inputs that are listed. They are not looked at if tokenize is whole.
+go_on() {
+    if [ -s "$OUT/state/inputs" ]; then cat "$OUT/state/inputs"; else (cd "$cwd" && expand); fi >"$scratch/inputs" || exit 1
+    with=0
+    [ "$(done_of tokenize)" = "$(value parts)" ] || { with=1 && check_inputs; }
+    reckon "$1" "$with"
+    [ -z "$changed" ] || first=$(show "$self" init "$OUT/recipe" "$OUT")
+}
+# keeps_inputs: what a whole tokenize made stays if inputs are gone since, of which the recipe says the same; else ends.
+keeps_inputs() {
+    grep -E "^$inputs =" "$recipe" >"$scratch/patterns"
+    [ -s "$OUT/state/inputs" ] && grep -E "^$inputs =" "$OUT/recipe" | cmp -s - "$scratch/patterns" &&
+        [ "$(done_of tokenize)" = "$(value parts)" ] || { cat "$scratch/err" >&2 && exit 1; }
+    say "$(sed 's/^sluice-batch: //' "$scratch/err"); what tokenize made of it is kept"
+    cp "$OUT/state/inputs" "$scratch/inputs" && with=0
+}
+# Prints the list of inputs; if any has a domain, as for tokenize --list-domains. The list is fixed until the recipe is given
+# again. An existing name stands for itself, whatever characters it has; any other
 # name is a pattern.
 expand() {
     grep -E "^$inputs =" "$recipe" >"$scratch/patterns"
@@ -208,61 +218,11 @@ expand() {
         set +f
     done <"$scratch/patterns"
 }
-# watched: the files and folders that parts will share, and the tokenizer, each with a 0 byte behind it.
-watched() {
-    t=$(sed -n 's/^tokenizer = //p' "$recipe")
-    column=1
-    ! has_domains || column=2
-    { cut -f "$column-" "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
-}
-# keep_lists: the files that options name, if they were asked for, and what they are now. changed_lists: false, with one line
-# on standard output, if one of them is another now.
-keep_lists() {
-    [ -e "$scratch/lists" ] || return 0
-    from=$PWD
-    [ ! -s "$OUT/state/cwd" ] || IFS= read -r from <"$OUT/state/cwd"
-    cp "$scratch/lists" "$OUT/state/lists" && (cd "$from" && seen <"$OUT/state/lists") >"$OUT/state/lists-seen"
-}
-changed_lists() {
-    [ -s "$OUT/state/lists" ] || return 0
-    IFS= read -r from <"$OUT/state/cwd"
-    why=$(cd "$from" && seen <"$OUT/state/lists" | diff "$OUT/state/lists-seen" - | sed -n 's/^[<>] [0-9]* [^ ]* //p' | head -n 1)
-    [ -n "$why" ] || return 0
-    printf '%s\n' "$why: not as it was when this folder was made; 'sluice-batch RECIPE $(show "$OUT" | sed 's/ $//')' makes again what it decides"
-    return 1
-}
-# new_inputs: names the files that the recipe's inputs match by now and did not when OUT was made, which no part reads.
+# new_inputs: names the files that the recipe's inputs match by now and that are not listed, which no part reads.
 new_inputs() {
     [ -s "$OUT/state/inputs" ] || return 0
-    IFS= read -r from <"$OUT/state/cwd"
-    (cd "$from" && expand) 2>/dev/null | sort >"$scratch/matched"
+    (cd "$cwd" && expand) 2>/dev/null | sort >"$scratch/matched"
     sort "$OUT/state/inputs" | diff - "$scratch/matched" | sed -n 's/^> //p' >"$scratch/new"
     more=$(wc -l <"$scratch/new")
-    [ "$more" = 0 ] || say "$(head -n 1 "$scratch/new" | sed 's/.*	//')$([ "$more" = 1 ] || echo " and $((more - 1)) more"): matches the recipe's inputs, and was not there when this folder was made; it is not read here: use another folder for it"
-}
-# seen: reads names as watched prints them; prints sizes and times of these files, and of those in these folders.
-seen() { xargs -0 sh -c 'exec find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort; }
-# changed_inputs: false, with one line on standard output, if these files have changed since OUT was made. Parts are cut
-# by the sizes of all files, so with a changed file some text would be read twice or not at all.
-changed_inputs() {
-    [ -e "$OUT/state/seen" ] || return 0
-    IFS= read -r from <"$OUT/state/cwd"
-    [ ! -s "$OUT/state/watched" ] || ! (cd "$from" && seen <"$OUT/state/watched" | cmp -s "$OUT/state/seen" -) || return 0
-    why=$(cd "$from" && watched | seen | diff "$OUT/state/seen" - | awk '
-        /^[<>] / {
-            side = $1
-            sub(/^. [0-9]+ [^ ]+ (\.\/)?/, "")
-            if (name != "" && $0 != name)
-                next
-            name = $0
-            has[side] = 1
-        }
-        END {
-            if (name != "")
-                print name (has["<"] && has[">"] ? ": not as it was" : has["<"] ? ": gone that was there" : ": was not there") \
-                    " when this folder was made"
-        }')
-    [ -n "$why" ] || return 0
-    printf '%s\n' "$why; use another folder, or, if the text is the same, remove $OUT/state/seen"
-    return 1
+    [ "$more" = 0 ] || say "$(head -n 1 "$scratch/new" | sed 's/.*	//')$([ "$more" = 1 ] || echo " and $((more - 1)) more"): matches the recipe's inputs, and was not there when this folder was made; 'sluice-batch RECIPE $(show "$OUT" | sed 's/ $//')' makes all again with it"
 }

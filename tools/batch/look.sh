@@ -12,6 +12,15 @@ status() {
     ! grep -q '^\([0-9]*\) of \1 parts done$' "$scratch/status" ||
         "$bin/${prefix}inspect" --merge-stats --table "$OUT/report.json" 2>/dev/null || :
 }
+# look: says what of OUT is not what the recipe makes now; status then counts it as not done.
+look() {
+    cp "$OUT/state/inputs" "$scratch/inputs" 2>/dev/null
+    with=0
+    (reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
+    sed -n 's/^W //p' "$scratch/graph" | while read -r s _ why; do
+        say "$s: $why; 'sluice-batch resume $(show "$OUT" | sed 's/ $//')' makes it again, and what reads it"
+    done
+}
 # report_failed FILE: prints the first of the lines "FAILED STAGE I HOST WHY...", with the last lines of their logs.
 report_failed() {
     grep '^FAILED ' "$1" >"$scratch/failed" || return 0

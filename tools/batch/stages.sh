@@ -12,27 +12,21 @@ list_steps() {
         ! given $s || echo $s
     done
 }
-# Prints lines "STEP STAGE JOBS READS WRITES FILES CONTENTS" of all stages, as the programs print them; - stands for an
-# empty field. CONTENTS tells apart the contents of the files that the step's options name. The lines of programs without
-# stages are made here.
+# Prints lines "STEP STAGE JOBS READS WRITES FILES" of all stages, as the programs print them; - stands for an empty field.
+# The lines of programs without stages are made here.
 flows() { printf '%s\n' "$flow_list"; }
-# Asks the programs for their stages; if a program refuses the recipe, reports its message. Writes the names of the files that
-# options name to $scratch/lists, each with a 0 byte behind it.
+# Asks the programs for their stages; if a program refuses the recipe, reports its message.
 ask_flows() {
-    : >"$scratch/lists"
     for step in $step_list; do
         program_of "$step"
         eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
-        "$@" --facts </dev/null >"$scratch/asked" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
-        # {"name": "ids", "bytes": 12, "mtime_ns": 1, "kind": "file", "checksum": "..."}
-        sed -n 's/^    {"name": "\(.*\)", "bytes": .*/\1/p' "$scratch/asked" | sed 's/\\\(["\\]\)/\1/g' | tr '\n' '\0' >>"$scratch/lists"
-        contents=$(sed -n 's/^    {"name": .*, "kind": //p' "$scratch/asked" | tr -d ',' | cksum | tr ' ' -)
+        "$@" --facts </dev/null >/dev/null 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
         case $step in
         tokenize) said="- parts - writes -" ;;
         decompose) said="- parts reads writes -" ;;
         *) said=$("$@" --stages </dev/null 2>&1) || die "$(at "$step"): $(printf '%s\n' "$said" | tail -n 1)" ;;
         esac
-        printf '%s\n' "$said" | sed "s/^/$step /; s/\$/ $contents/"
+        printf '%s\n' "$said" | sed "s/^/$step /"
     done
 }
 # options_of STEP: prints the lines of the recipe's options for the step.
@@ -45,9 +39,9 @@ options_of() {
 # Prints the tasks, from chains.awk.
 list_tasks() { chain_list=$(flows | awk -f "$share/words.awk" -f "$share/chains.awk" "$recipe" -); }
 # keep_tasks: stores the tasks in a form that the shell reads, so that a task only reads its own lines: its $parts and,
-# in $rows_kept, its stages. The first line tells recipes with other results apart.
+# in $rows_kept, its stages. The first line tells recipes of other records apart.
 keep_tasks() {
-    made_by=$({ results_of "$recipe" && flows; } | cksum | tr ' ' -)
+    made_by=$({ flows && cat "$OUT/state/records"; } | cksum | tr ' ' -)
     printf '%s\n' "$chain_list" | keep=$(value keep all) made_by=$made_by awk '
         BEGIN { print "made_by=" ENVIRON["made_by"] "\nkeep=" ENVIRON["keep"] "\ncase $task in" }
         { gsub(/\047/, "\047\\\047\047") }
@@ -60,7 +54,7 @@ keep_tasks() {
 stages() { printf '%s\n' "$chain_list" | sed -n 's/^T //p'; }
 chain() { printf '%s\n' "$chain_list" | sed -n "s/^R $1 //p"; }
 # each_stage FUNCTION TASK: calls FUNCTION for each stage of a task, in the order of the pipe, with the fields of
-# chains.awk in $stage, $step, $number, $from, $to, $base, $new and $command.
+# chains.awk in $stage, $step, $number, $from, $to, $base, $new, $of and $command.
 each_stage() {
     rows=$rows_kept
     [ -n "$rows" ] || rows=$(printf '%s\n' "$chain_list" | grep "^R $2 ")$newline
@@ -69,7 +63,7 @@ each_stage() {
         command=${row#*"$tab"}
         # shellcheck disable=SC2086 # words
         set -- "$1" ${row%%"$tab"*}
-        stage=$4 step=$5 number=$6 from=$7 to=$8 base=$9 new=${10}
+        stage=$4 step=$5 number=$6 from=$7 to=$8 base=$9 new=${10} of=${11}
         "$1"
     done
 }

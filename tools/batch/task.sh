@@ -34,6 +34,36 @@ who_did() { { IFS= read -r done_before <"$OUT/state/$task/.$i.done"; } 2>/dev/nu
 current() {
     [ -z "$made_by" ] || { read -r line <"$OUT/state/tasks" && [ "$line" = "made_by=$made_by" ]; }
 }
+# has_report: reads the report of a stage, which must have the record in state/records; else $status is 1. For the stage that gives
+# the task its name, $found is the tokens and the time.
+has_report() {
+    [ "$new" = 1 ] || return 0
+    part=$((base + i))
+    said=$(name=$stage awk '
+        FILENAME == ARGV[1] { if (index($0, ENVIRON["name"] "\t") == 1) want = substr($0, length(ENVIRON["name"]) + 2); next }
+        FNR == 2 && want != "" {
+            has = substr($0, index($0, "\"arguments\""))
+            sub(/,$/, "", has)
+            if (has != want)
+                why = part_of(has, "contents") != part_of(want, "contents") ? "a file that an option names is not as it was" : \
+                    part_of(has, "all_inputs") != part_of(want, "all_inputs") ? "the inputs are not as they were" : "was made with other options than"
+        }
+        match($0, /"tokens": *[{][^}]*/) {
+            n = split(substr($0, RSTART, RLENGTH), part, /[{,]/)
+            for (i = 2; i <= n; i++)
+                if (split(part[i], count, ":") == 2 && count[1] ~ /"(in|out|from_work|to_work)"/ && count[2] + 0 > most)
+                    most = count[2] + 0
+        }
+        function part_of(text, key) { return match(text, "\"" key "\": [^]]*") ? substr(text, RSTART, RLENGTH) : "" }
+        END { srand(); print why == "" ? sprintf("%.0f %d", most, srand()) : why }' "$OUT/state/records" "$OUT/stats/$stage.$part.json") # srand() is the time
+    case $said in
+    [0-9]*) [ "$stage" != "$task" ] || found=$said ;;
+    *)
+        printf '%s\n' "sluice-batch: $stage $part: $said when this folder was made; 'sluice-batch resume $(show "$OUT" | sed 's/ $//')' says what is made again"
+        status=1
+        ;;
+    esac
+}
 # beat COMMAND...: runs it each minute, as long as this process lives. Without Slurm, other machines cannot see the process;
 # the time of its line shows them that the part is running. Under --local, run_local() does this for all parts.
 beat() {
@@ -164,7 +194,7 @@ task() {
     folders command "$task" || exit 1
     # Slurm writes to the log itself, so the log is not replaced.
     [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$task.$i.log" 2>&1
-    IFS= read -r cwd <"$OUT/state/cwd" && cd "$cwd" || exit 1
+    cd "$cwd" || exit 1
     if [ -s "$OUT/state/$task/$i" ]; then
         read -r _ _ what _ _ _ stops _ <"$OUT/state/$task/$i"
         [ "$what" = stopped ] || stops=0
@@ -178,29 +208,20 @@ task() {
     fi
     [ "$i" != 0 ] || prune "$task"
     book running - || exit 1
-    if { [ "$task" = tokenize ] && ! why=$(changed_inputs); } || ! why=$(changed_lists); then
-        printf '%s\n' "sluice-batch: $why"
-        book_end failed 1
-        exit 1
-    fi
     heart=''
     [ "$job" != - ] || [ -n "${SLUICE_BATCH_BEATS:-}" ] || { beat touch -c "$OUT/state/$task/$i" </dev/null >/dev/null 2>&1 & heart=$!; }
     run_task
     [ -z "$heart" ] || kill "$heart" 2>/dev/null
-    why=$(changed_lists) || { echo "sluice-batch: $why" && status=1 failed=$task.$i; }
     if ! current 2>/dev/null; then
         echo "sluice-batch: $task $i: the recipe has changed since this part began; what it made does not count"
         exit 1
     fi
     if [ "$status" = 0 ]; then
-        set -- "$(awk 'match($0, /"tokens": *[{][^}]*/) {
-                n = split(substr($0, RSTART, RLENGTH), part, /[{,]/)
-                for (i = 2; i <= n; i++)
-                    if (split(part[i], count, ":") == 2 && count[1] ~ /"(in|out|from_work|to_work)"/ && count[2] + 0 > most)
-                        most = count[2] + 0
-            }
-            END { srand(); printf "%.0f %d", most, srand() }' "$OUT/stats/$task.$i.json")" # srand() is the time
-        tokens=${1% *} ended_at=${1#* }
+        each_stage has_report "$task"
+        [ "$status" = 0 ] || failed=$task.$i
+    fi
+    if [ "$status" = 0 ]; then
+        tokens=${found% *} ended_at=${found#* }
         book 'done' 0
         prune_last "$task"
         exit

@@ -192,3 +192,31 @@ printf x | dd of="damaged/$file" bs=1 seek=20 conv=notrunc status=none
 refused "a shard that is not the manifest's" 1 "$file: is not the file that manifest.jsonl lists" forget --pad-id 258 --ids-drop one -o x damaged
 status "decompose drops such padding" 0 decompose -q --accept-mismatch --min 32 --max 64 --stats s.json -o d.tks new
 same "and counts it" "$(json new/report.json 'd["padding"]')" "$(json s.json 'd["tokens"]["dropped"]["padding"]')"
+
+# Stopped: another list or set is another command, and the same one goes on; stopped while it published, it is done.
+if fault=$(shim fault); then
+    out() { forget -q --accept-mismatch --pad-id 258 -o stopped "$@"; }
+    rm -rf mds stopped
+    shuffle -q --seed 3 --format mds --shard-sequences 8 -o mds c.plain.tks
+    shuffle -q --seed 4 --format mds --shard-sequences 8 -o mds4 c.plain.tks
+    out --ids-drop one mds
+    made=$(sha_tree stopped)
+    rm -rf stopped
+    SHIM_AT=name:12 LD_PRELOAD=$fault code out --ids-drop one -T 1 mds >/dev/null 2>&1
+    same "killed while it writes" 137 $ended
+    refused "with another list" 1 'begun here was made with other contents of the file of --ids-drop; run that command again' out --ids-drop two mds
+    refused "with another set" 1 'begun here was made from other input' out --ids-drop one mds4
+    status "the same" 0 out --ids-drop one mds
+    same "  makes the set" "$made" "$(sha_tree stopped)"
+    for ((at = 13; ; at++)); do
+        rm -rf stopped
+        SHIM_AT=name:$at LD_PRELOAD=$fault code out --ids-drop one -T 1 mds >/dev/null 2>&1
+        { [ $ended = 137 ] && [ ! -e stopped/.partial/ready ]; } || break
+    done
+    cp -r stopped stopped.2
+    refused "killed while it published, with another list" 1 'stopped: the folder is not empty' out --ids-drop two mds
+    rm -rf stopped && mv stopped.2 stopped
+    status "the same" 0 forget --accept-mismatch --pad-id 258 -o stopped --ids-drop one mds
+    check "  says that it is done" grep -q 'stopped: the set that this command had written when it was stopped is published now' "$TMP/err"
+    same "  and is" "$made" "$(sha_tree stopped)"
+fi

@@ -148,6 +148,27 @@ status "with its stream, of which the tail alone is right" 0 keep d.tks
 check "  is said" grep -q 'set: the set that this command had written when it was stopped is published now' "$TMP/err"
 same "  the set" "$kept" "$(sha_tree set)"
 
+# A finish that was killed so, and that of another job.
+of() { "$BIN/shuffle" -q --format megatron --shard-sequences 16 --work of.$1 --seed $1 --stage "${@:2}"; }
+tokenize -q -t bytes c.jsonl | decompose -q --min 16 --max 64 --tail drop -o s.tks
+for seed in 1 2; do of $seed scatter --part 0/1 s.tks && of $seed gather --part 0/1 -o of-$seed; done
+cp -r of-1 of-1.parts
+of 1 finish -o of-1
+finished=$(sha_tree of-1)
+for ((at = 1; ; at++)); do
+    rm -rf set && cp -r of-1.parts set
+    SHIM_AT=name:$at LD_PRELOAD=$fault code of 1 finish -o set >/dev/null 2>&1
+    { [ $ended = 137 ] && [ ! -e set/.partial/ready ]; } || break
+done
+check "a finish that was killed while it published" test -e set/.partial/ready
+cp -r set half
+status "another job's finish" 1 of 2 finish -o set
+check "  says whose it is" grep -q 'set: the set that a stopped run had written here, which is published now, was made with --seed=1, now --seed=2' "$TMP/err"
+same "  and has published it" "$finished" "$(sha_tree set)"
+rm -rf set && mv half set
+status "its own" 0 of 1 finish -o set
+same "  the set" "$finished" "$(sha_tree set)"
+
 # Two names of one file: a rename of one to the other does nothing.
 rm -rf set && cp -rl old set
 status "shards that have another name elsewhere" 0 replace

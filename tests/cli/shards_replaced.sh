@@ -132,7 +132,7 @@ keep() { "$BIN/shuffle" -T 1 --format olmo --documents --order keep -o set "$1";
 tokenize -q -t bytes c.jsonl >d.tks
 tokenize -q -t bytes --sample 0.9 c.jsonl >e.tks
 keep d.tks 2>/dev/null && kept=$(sha_tree set)
-for ((at = 1; ; at++)); do
+for ((at = 1; ; at += 2)); do
     rm -rf set
     SHIM_AT=name:$at LD_PRELOAD=$fault code keep d.tks >/dev/null 2>&1
     [ $ended = 137 ] || break
@@ -155,7 +155,7 @@ for seed in 1 2; do of $seed scatter --part 0/1 s.tks && of $seed gather --part 
 cp -r of-1 of-1.parts
 of 1 finish -o of-1
 finished=$(sha_tree of-1)
-for ((at = 1; ; at++)); do
+for ((at = 1; ; at += 2)); do
     rm -rf set && cp -r of-1.parts set
     SHIM_AT=name:$at LD_PRELOAD=$fault code of 1 finish -o set >/dev/null 2>&1
     { [ $ended = 137 ] && [ ! -e set/.partial/ready ]; } || break

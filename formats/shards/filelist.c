@@ -176,9 +176,9 @@ int slu_filelist_load_set(struct slu_filelist *l, const char *dir, struct slu_er
         rc = SLU_EOF;
     if (!rc)
         rc = slu_read_regular(&t, (const char *)path.data, UINT64_MAX, err);
-    const char *p = (const char *)t.data, *end = p + t.len;
-    if (!rc && p == end)
+    if (!rc && !t.len)
         rc = SLU_EOF;
+    const char *p = (const char *)t.data, *end = rc ? p : p + t.len;
     for (const char *nl; !rc && p < end; p = nl + 1) {
         nl = memchr(p, '\n', (size_t)(end - p));
         if (nl) {

@@ -281,7 +281,7 @@ static int value_of(const char *text, const char *name, char **out, struct slu_e
 {
     const size_t n = strlen(name);
 
-    for (const char *p = text; p && *p; p = strstr(p, " --"), p += p ? 1 : 0)
+    for (const char *p = text; p && *p; p = strstr(p, " --"), p = p ? p + 1 : p)
         if (!strncmp(p, name, n)) {
             const char *end = strstr(p, " --");
             *out = end ? strndup(p + n, (size_t)(end - p) - n) : strdup(p + n);

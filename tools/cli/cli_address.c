@@ -71,7 +71,7 @@ int cli_check_address(const struct cli_ctx *ctx, const struct cli_opt *o,
         o->kind != CLI_OUTPUT && !o->path)
         return SLU_OK;
     /* Some options take several names, with commas. */
-    for (const char *p = value; p; p = strchr(p, ','), p += p != NULL) {
+    for (const char *p = value; p; p = strchr(p, ','), p = p ? p + 1 : p) {
         if (!slu_is_address(p))
             continue;
         find_way(ctx, o, p, way, sizeof way);

@@ -107,11 +107,11 @@ record() {
     "$@" --compare "$scratch/reports" >"$scratch/compared" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
     kept=''
     [ "$step $with" != 'tokenize 0' ] || kept=$(sed -n 's/^tokenize	.*\(, "all_inputs": "[0-9a-f]*"\)$/\1/p' "$OUT/state/records")
-    s=$s name=$stage base=$base kept=$kept awk -v records="$scratch/records" -v differs="$scratch/differs" '
-        NR == 1 { print ENVIRON["name"] "\t" substr($0, index($0, "\"arguments\"")) ENVIRON["kept"] >>records; next }
+    s=$s name=$stage base=$base kept=$kept at=$scratch awk '
+        NR == 1 { print ENVIRON["name"] "\t" substr($0, index($0, "\"arguments\"")) ENVIRON["kept"] >>(ENVIRON["at"] "/records"); next }
         {
             sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))
-            print >>differs
+            print >>(ENVIRON["at"] "/differs")
         }' "$scratch/compared"
 }
 # check_inputs: checks that the inputs that are listed are there.

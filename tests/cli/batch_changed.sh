@@ -259,6 +259,12 @@ same "  the bytes of a fresh run" "$(sha_tree anew-2/shards)" "$(sha_tree listed
 touch in/new.jsonl
 status "a file of another time" 0 sluice-batch --local 2 lists listed
 check "  with the same contents: nothing is made again" grep -qx '  to make:' out
+cp in/new.jsonl kept
+echo '{"id":"late","text":"a document more"}' >>in/new.jsonl
+status "an input that grew" 0 sluice-batch resume --local 2 listed
+check "  resume says so, and keeps what was made" grep -q '^sluice-batch: tokenize: was made from in/new.jsonl of .*; what was made of them is kept;' err
+check "  so does status" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: tokenize: was made from in/new.jsonl of"'
+mv kept in/new.jsonl
 mv in gone
 status "inputs that no part needs any more are gone" 0 sluice-batch --local 2 lists listed
 check "  what was made of them stays" grep -q "what tokenize made of it is kept$" err

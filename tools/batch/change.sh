@@ -114,6 +114,15 @@ record() {
             print >>(ENVIRON["at"] "/differs")
         }' "$scratch/compared"
 }
+# other_inputs: says so if inputs are not what a whole tokenize read, which resume and status do not count. They may be gone.
+other_inputs() {
+    [ "$(done_of tokenize)" = "$(value parts)" ] || return 0
+    s=tokenize with=1
+    : >"$scratch/differs"
+    (cd "$cwd" && perform record tokenize 0) </dev/null 2>/dev/null || return 0
+    why=$(sed -n '1s/^tokenize [0-9]* //p' "$scratch/differs")
+    [ -z "$why" ] || say "tokenize: $why; what was made of them is kept; 'sluice-batch RECIPE $(show "$OUT" | sed 's/ $//')' makes it again"
+}
 # check_inputs: checks that the inputs that are listed are there.
 check_inputs() {
     (cd "$cwd" && input_names "$scratch/inputs" | while IFS= read -r f; do

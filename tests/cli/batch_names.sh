@@ -203,10 +203,10 @@ corpus many.jsonl 2400000 9
 printf '%s\n' 'input = many.jsonl' 'parts = 4' 'tokenize = --id-field id --on-error skip --rejects r.{part}' 'dedup = --near' \
     'decompose = --min 64 --max 1024 --label-token' 'pack =' 'shuffle = --format wds' 'time = 10' 'memory = 512M' >estimated
 mkdir tmp
-ls >before
+find . -maxdepth 1 | sort >before
 status "an estimate" 0 env TMPDIR="$TMP/tmp" sluice-batch --dry-run --sample-parts 2 estimated estimated.out
 cp out table
-same "  leaves nothing" "$(cat before)" "$(ls | grep -vx table)"
+same "  leaves nothing" "$(grep -vx ./before before)" "$(find . -maxdepth 1 ! -name before ! -name table | sort)"
 empty "  and nothing in TMPDIR" "$(ls tmp)"
 sluice-batch --local 2 estimated estimated.out >/dev/null
 near() { # WHAT A B: within a fourth

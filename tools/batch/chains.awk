@@ -3,7 +3,7 @@
 # prints lines
 #   T TASK PARTS AFTER      a task: programs joined by pipes, an array of PARTS parts; see stages()
 #   R TASK NAME STEP STAGE FROM TO BASE NEW JOBS FIRST<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
-# FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
+# FROM is "pipe", "stored", "sets" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
 # The stage's part is the task's part plus BASE, of JOBS, or "-" for one that all parts share. NEW is 1 if no earlier task has
 # this stage. FIRST is the number of the first stream that it writes. COMMAND is for eval, with $bin, $prefix, $OUT and $part.
 #
@@ -11,7 +11,7 @@
 # that only passes sequences on (choose, decompose, a filter) runs again for each of them; the streams of other stages (tokens,
 # bins) are stored. So part I of a step reads stream I of the step before, and a step that writes two streams doubles
 # the parts. The number of ranges stays the recipe's number of parts. A task has the name of its first stage that is in
-# no earlier task.
+# no earlier task. Sets are read by the first stage, which has one part for all of them.
 FILENAME != "-" {
     key = substr($0, 1, index($0, " =") - 1)
     more = key in value ? value[key] "\n" : ""
@@ -33,7 +33,7 @@ FILENAME != "-" {
     }
     at[rows] = steps
     program[rows] = $1 ~ /^(near|exact|substring)$/ ? "dedup" : $1
-    jobs[rows] = $3 == "one" ? 1 : $3 == "ranges" || steps == 1 ? n : before
+    jobs[rows] = $3 == "one" || steps == 1 && "set" in value && $3 == "parts" ? 1 : $3 == "ranges" || steps == 1 ? n : before
     one[rows] = $3 == "one"
     ranges[rows] = $3 == "ranges"
     if (writes[rows]) {
@@ -74,7 +74,7 @@ function task(list,    row, i, m, called, r, same, from, to, few, isnew) {
     print "T", called, jobs[r], T++ ? (same ? "same" : "all") : "-"
     for (i = 1; i <= m; i += 2) {
         r = last = row[i]
-        from = i > 1 ? "pipe" : reads[r] ? "stored" : "-"
+        from = i > 1 ? "pipe" : !reads[r] ? "-" : at[r] == 1 ? "sets" : "stored"
         to = i < m - 1 ? "pipe" : kind[r]
         few = ranges[r + 1] && !ranges[r] && !one[r] && jobs[r] != n
         isnew = !((r, row[i + 1]) in done)
@@ -131,6 +131,11 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
     if (to == "writes") # names of the last step's sort as numbers do
         c = c " -o \"$OUT/" folder(r) "/" (at[r] == steps ? "$(printf %0" length(n "0") "d $((" first[r] " + part)))" : \
             "$((" first[r] " + part))") ".tks\""
+    if (program[r] == "dedup" && step[r] != "substring" && "index" in value)
+        c = c " --save-index \"$OUT/" step[r] ".index\""
+    m = from == "sets" ? split(value["set"], line, "\n") : 0
+    for (k = 1; k <= m; k++)
+        c = c " " quoted((line[k] ~ /^-/ ? "./" : "") line[k])
     if (from == "stored")
         c = c " \"$OUT/work/" before_step(r) "/" (stage[r] == "-" ? "{part}" : "$part") ".tks\""
     return c

@@ -59,23 +59,26 @@ limits_said() {
 rehearse() {
     echo 'A text that is here for a moment.' >"$scratch/text"
     from=$scratch/text
+    ! given set || from=''
     for step in $step_list; do
         program_of "$step"
         to=$scratch/$step awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/facts.$program" - \
             <"$scratch/options.$step" >"$scratch/words"
-        small=''
+        small=1
         grep '^F ' "$scratch/words" >"$scratch/files"
         while read -r _ option file; do
             check_file "$option" "$file"
         done <"$scratch/files"
+        [ -n "$from" ] || continue # no program makes a short set
         ! mixes_domains || grep -q -e '--domain' "$scratch/options.tokenize" || check_mix
         eval "set -- $(sed -n 's/^W //p' "$scratch/words")"
         [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
-        "$bin/$prefix$program" -q -T 1 "$@" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {
+        "$bin/$prefix$program" -q -T 1 "$@" --stats "$scratch/$step.stats" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {
             why=$(tail -n 1 "$scratch/err")
             case $why in "tokenize: $(value tokenizer): "*) step=tokenizer ;; esac
             die "$(at "$step"): $why"
         }
+        [ "$step" != tokenize ] || ! given extends || same_tokenizer
         from=$scratch/$step.out
     done
 }
@@ -94,13 +97,14 @@ check_mix() {
             die "$(at shuffle): shuffle: --mix $name: no input has this domain; inputs have $(sed -n 's/^input\.\(.*\) = .*/\1/p' "$recipe" | sort -u | paste -s -d ' ' -)"
     done <"$scratch/mix"
 }
-# check_file OPTION FILE: the folder of an output; an index that is small enough to be read once more.
+# check_file OPTION FILE: the folder of an output; whether all indexes are small enough to be read once more.
 check_file() {
     if [ "$1" = against ]; then
-        [ -z "$(find -L "$2" -size +64M 2>/dev/null)" ] && small=1
+        [ -z "$(find -L "$2" -size +64M 2>/dev/null)" ] || small=''
         return
     fi
     case $2 in
+    "$OUT/$step.index") return ;;
     */*) folder=${2%/*} ;;
     *) folder=. ;;
     esac

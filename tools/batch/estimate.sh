@@ -9,12 +9,13 @@
 # sample K: runs the sample in $sampled.
 sample() {
     n=$(value parts)
+    ! given set || die "--sample-parts: the recipe reads sets, all of them in one part"
     [ "$1" -le "$n" ] || die "--sample-parts $1: the recipe has only parts = $n"
     under=$(value tmpdir "${TMPDIR:-/var/tmp}")
     sampled=$(mktemp -d "$under/sluice-batch.XXXXXX") || exit 1
     mkdir "$sampled/other"
-    { # what options write goes to the sample's folder
-        grep -Ev "^(parts|keep|slurm|queue|dedup|choose|tokenize|decompose|pack|shuffle) =" "$recipe"
+    { # what options write goes to the sample's folder; they have what follows from extends and index
+        grep -Ev "^(extends|alone|index|parts|keep|slurm|queue|dedup|choose|tokenize|decompose|pack|shuffle) =" "$recipe"
         printf 'parts = %s\n' "$1"
         for step in $step_list; do
             program_of "$step"

@@ -67,7 +67,7 @@ mark() {
 }
 # check_names: checks that all that we write or remove is in OUT itself, and that report.json is that of our last stage.
 check_names() {
-    for f in recipe report.json state logs stats work stream shards; do
+    for f in recipe report.json near.index exact.index state logs stats work stream shards; do
         no_link "$OUT/$f"
     done
     [ ! -e "$OUT/report.json" ] || [ -s "$OUT/state/report/0" ] || [ -s "$OUT/state/report.all" ] ||
@@ -136,6 +136,7 @@ prepare() {
     *"{part"*) die "$OUT: programs would put numbers in there" ;;
     *"$newline"*) die "$2: there is a line break in the name" ;;
     esac
+    ! given extends || extend
     # Another run may be about to create state there.
     if [ -e "$OUT" ] && ! is_ours &&
         [ -n "$(find -H "$OUT" -mindepth 1 -maxdepth 1 ! -name '.sluice-batch.*' ! \( -name state -type d \) -print -quit 2>&1)$(
@@ -173,11 +174,12 @@ prepare() {
     fi
 }
 find_cwd() { { IFS= read -r cwd <"$OUT/state/cwd"; } 2>/dev/null || cwd=$PWD; }
-# go_on NAME: takes the recipe in OUT again, with the inputs that are listed. They are not looked at if tokenize is whole.
+# go_on NAME: takes the recipe in OUT again, with the inputs that are listed. They are not looked at if tokenize is whole, but
+# sets are.
 go_on() {
     if [ -s "$OUT/state/inputs" ]; then cat "$OUT/state/inputs"; else (cd "$cwd" && expand); fi >"$scratch/inputs" || exit 1
     with=0
-    [ "$(done_of tokenize)" = "$(value parts)" ] || { with=1 && check_inputs; }
+    ! given set && [ "$(done_of tokenize)" = "$(value parts)" ] || { with=1 && check_inputs; }
     reckon "$1" "$with"
     [ -z "$changed" ] || first=$(show "$self" init "$OUT/recipe" "$OUT")
 }
@@ -198,19 +200,22 @@ expand() {
     ! has_domains || listed='%s\t%s\n'
     while IFS= read -r pattern; do
         IFS= input=$((input + 1))
-        domain=${pattern%%" = "*} pattern=${pattern#*" = "}
-        domain=${domain#input}
+        key=${pattern%%" = "*} pattern=${pattern#*" = "}
+        domain=${key#input}
         domain=${domain#.}
-        [ ! -e "$pattern" ] || set -f
+        [ "$key" != set ] || domain=''
+        [ ! -e "$pattern" ] && [ "$key" != set ] || set -f
         for f in $pattern; do
             case $f in
-            *"$newline"*) die "$(at "input $input"): input = $pattern: there is a file with a line break in its name" ;;
+            *"$newline"*) die "$(at "${key%%.*} $input"): ${key%%.*} = $pattern: there is a file with a line break in its name" ;;
             -*) f=./$f ;; # neither an option nor standard input
             esac
             ! is_address "$f" ||
-                die "$(at "input $input"): input = $pattern: is an address, and only local files can be read; copy it to a folder that all nodes see"
-            [ -e "$f" ] || die "$(at "input $input"): input = $pattern: there is no such file"
-            [ -r "$f" ] || die "$(at "input $input"): input = $pattern: $f cannot be read"
+                die "$(at "${key%%.*} $input"): ${key%%.*} = $pattern: is an address, and only local files can be read; copy it to a folder that all nodes see"
+            [ -e "$f" ] || die "$(at "${key%%.*} $input"): ${key%%.*} = $pattern: there is no such file"
+            [ "$key" != set ] || { [ -f "$f/report.json" ] && [ -d "$f/segments" ]; } ||
+                die "$(at "set $input"): set = $pattern: is no finished set of shards; of a folder of sluice-batch it is shards"
+            [ -r "$f" ] || die "$(at "${key%%.*} $input"): ${key%%.*} = $pattern: $f cannot be read"
             # shellcheck disable=SC2059 # one of the two above
             printf "$listed" "$domain" "$f" || exit 1
         done

@@ -16,7 +16,7 @@ status() {
 look() {
     cp "$OUT/state/inputs" "$scratch/inputs" 2>/dev/null
     with=0
-    (reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
+    ({ ! given set || check_inputs; } && reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
     sed -n 's/^W //p' "$scratch/graph" | while read -r s _ why; do
         say "$s: $why; 'sluice-batch resume $(show "$OUT" | sed 's/ $//')' makes it again, and what reads it"
     done

@@ -1,8 +1,9 @@
 # recipe.awk - sluice-batch: prints a recipe's lines in a fixed order without comments, or one line that names an error.
 # Run as: file=NAME [stages=LIST] [lines=FILE] awk -f words.awk -f recipe.awk <NAME; FILE gets lines "KEY LINE", with
 # the modes of dedup as keys.
-function bad(why) {
-    printf "%s\n", printable("sluice-batch: " file ":" NR ": " why) >"/dev/stderr"
+function bad(why) { bad_at(NR, why) }
+function bad_at(line, why) {
+    printf "%s\n", printable("sluice-batch: " file ":" line ": " why) >"/dev/stderr"
     failed = 1
     exit 1
 }
@@ -13,12 +14,12 @@ function above(a, b) {
 }
 BEGIN {
     file = ENVIRON["file"]
-    order = "input tokenizer parts seed tokenize dedup choose decompose pack shuffle"
+    order = "extends alone set input tokenizer parts seed tokenize dedup choose decompose pack shuffle index"
     limits = "threads memory time partition account tmpdir slurm queue keep"
     n = split(order " " limits, key, " ")
     for (i = 1; i <= n; i++)
         known[key[i]] = 1
-    split("input dedup slurm", list, " ")
+    split("set input dedup slurm", list, " ")
     for (i in list)
         many[list[i]] = 1
     split(limits, list, " ")
@@ -77,6 +78,8 @@ $0 == "" { next }
         bad(k " = " v ": " (k == "queue" ? "1000000000" : "1024") " are the most")
     if (k == "seed" && (v !~ /^[0-9]+$/ || above(v, "18446744073709551615")))
         bad("seed = " v ": a number from 0 to 18446744073709551615")
+    if (k ~ /^(alone|index)$/ && v != "yes")
+        bad(k " = " v ": yes; leave the line out for no")
     if (k == "keep" && v !~ /^(all|needed)$/)
         bad("keep = " v ": all or needed")
     if (last == "memory" && v !~ /^[1-9][0-9]*[KMGT]$/)
@@ -98,6 +101,9 @@ $0 == "" { next }
             bad("dedup --" m " was given in line " modes[m] " already")
         modes[m] = NR
     }
+    for (i = 1; k in program && i <= w; i++)
+        if (match(word[i], /^--(top|source-base|save-index)($|=)/))
+            given[substr(word[i], 3, RLENGTH - 2 - (word[i] ~ /=/))] = NR
     said[k] = NR
     where = where (k == "dedup" ? m : k) " " NR "\n"
     text[k] = text[k] k domain " = " v "\n"
@@ -109,10 +115,28 @@ END {
         exit 1
     if (ENVIRON["lines"] != "")
         printf "%s", where >ENVIRON["lines"]
-    if (!said["input"] || !said["parts"]) {
-        printf "sluice-batch: %s: no line \"%s = ...\"\n", printable(file), said["input"] ? "parts" : "input" >"/dev/stderr"
+    from = said["input"] ? "input" : "set"
+    if (!said[from] || !said["parts"]) {
+        printf "sluice-batch: %s: no line \"%s = ...\"\n", printable(file), said[from] ? "parts" : "input" >"/dev/stderr"
         exit 1
     }
+    split("extends input tokenizer tokenize", list, " ")
+    for (i = 1; said["set"] && i in list; i++)
+        if (said[list[i]])
+            bad_at(said[list[i]], list[i] ": is for texts, and line " said["set"] " reads sets, which have tokens already")
+    if (said["set"] && !(said["dedup"] + said["choose"] + said["decompose"] + said["pack"] + said["shuffle"]))
+        bad_at(said["set"], "set: no line says what to do with it, as shuffle = ... does")
+    if (said["index"] && !modes["near"] && !modes["exact"])
+        bad_at(said["index"], "index = yes: there is no dedup --near or --exact, whose documents an index has")
+    if (said["alone"] && !said["extends"])
+        bad_at(said["alone"], "alone = yes: is for a recipe with extends = ...")
+    if (said["extends"] && !said["alone"] && (given["top"] || modes["substring"]))
+        bad_at(given["top"] ? given["top"] : modes["substring"], (given["top"] ? "choose --top" : "dedup --substring") \
+            ": sees only the new documents, not those of the folder that is extended; write alone = yes if that is meant")
+    if (said["extends"] && given["source-base"])
+        bad_at(given["source-base"], "--source-base: follows from extends = ...; leave it out")
+    if (said["index"] && given["save-index"])
+        bad_at(given["save-index"], "--save-index: follows from index = yes; leave it out")
     for (i = 1; i <= n; i++)
         printf "%s", text[key[i]]
     for (i = 1; i <= n_special; i++)

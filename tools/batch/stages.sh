@@ -6,7 +6,7 @@
 # The recipe's steps in order; streams go from one step to the next. Steps of dedup have the names of their modes.
 steps() { printf '%s\n' "$step_list"; }
 list_steps() {
-    echo tokenize
+    given set || echo tokenize
     ! given dedup || value dedup | awk "$words_awk"'{ print mode($0) }'
     for s in choose decompose pack shuffle; do
         ! given $s || echo $s
@@ -32,7 +32,12 @@ ask_flows() {
 # options_of STEP: prints the lines of the recipe's options for the step.
 options_of() {
     case $program in
-    dedup) value dedup | awk -v m="$1" "$words_awk"'mode($0) == m' ;;
+    dedup)
+        save=''
+        ! given index || [ "$1" = substring ] || save=$OUT/$1.index
+        value dedup | save=$save awk -v m="$1" "$words_awk"'
+            mode($0) == m { print $0 (ENVIRON["save"] == "" ? "" : " --save-index " quoted(ENVIRON["save"])) }'
+        ;;
     *) value "$program" ;;
     esac
 }

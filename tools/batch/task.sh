@@ -148,7 +148,10 @@ each_output() {
     each=$1 option=''
     shift
     for w; do
-        case $option in -o | --stats) "$each" "$w" && "$each" "$w.manifest.json" ;; esac
+        case $option in
+        -o | --stats) "$each" "$w" && "$each" "$w.manifest.json" ;;
+        --save-index) [ "$number $w" != "index $OUT/$step.index" ] || "$each" "$w" ;;
+        esac
         option=$w
     done
 }

@@ -1,0 +1,129 @@
+# shellcheck shell=bash disable=SC2154
+# batch_grow.sh - sluice-batch: months by `extends` have the documents of one run over all, byte for byte, and nothing of the
+# folders before is written; `set` takes finished sets; what is refused.
+# check-more: longer
+
+have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
+"$PYTHON" - <<'PY'
+import json, random
+rng, seen = random.Random(5), []
+for month in range(1, 4):
+    for name in ("a", "b"):
+        with open("m%d-%s.jsonl" % (month, name), "w") as f:
+            for i in range(120):
+                if seen and rng.random() < 0.4:
+                    d = list(rng.choice(seen))
+                    for _ in range(rng.choice((0, 0, 1, 2))):
+                        d[rng.randrange(len(d))] = "x%d" % rng.randrange(5000)
+                else:
+                    d = ["w%d" % rng.randrange(3000) for _ in range(rng.randrange(5, 60))]
+                seen.append(d)
+                text = " ".join(d) if rng.random() < 0.98 else " "
+                f.write(json.dumps({"id": "%d%s%d" % (month, name, i), "text": text}) + "\n")
+PY
+steps() { printf '%s\n' 'tokenize = --id-field id' ${MORE:+'dedup ='} 'dedup = --near --threshold 0.7'; }
+{ printf '%s\n' 'input = m1-*.jsonl' 'tokenizer = bytes' 'parts = 2' 'index = yes' && steps; } >r1
+{ printf '%s\n' 'extends = m1' 'input = m2-a.jsonl' 'input = m2-b.jsonl' 'parts = 3' 'index = yes' && steps; } >r2
+{ printf '%s\n' 'extends = m2' 'input = m3-*.jsonl' 'parts = 1' && steps; } >r3
+months="1 2 ${MORE:+3}"
+for i in $months; do printf 'input = m%s-*.jsonl\n' $i; done >rall
+{ printf '%s\n' 'tokenizer = bytes' 'parts = 2' && steps; } >>rall
+# what FOLDER...: what each file is, but for the times of access.
+what() { find "$@" -printf '%p %y %s %T@\n' | sort; }
+records() { cat "$@" | inspect --records; }
+
+sluice-batch --local 2 rall all >/dev/null
+sluice-batch --local 2 r1 m1 >/dev/null
+what m1 >before
+status "a second month" 0 sluice-batch --local 2 r2 m2
+[ -z "$MORE" ] || status "a third month" 0 sluice-batch --local 2 r3 m3
+same "nothing of the first is written or made again" "$(cat before)" "$(what m1)"
+of_months() { for i in $months; do cat m$i/stream/*.tks; done | inspect --records | sha; }
+same "the documents of one run over all months, and their bytes" "$(records all/stream/*.tks | sha)" "$(of_months)"
+check "  many are dropped for an older one" \
+    test "$(json m2/report.json 'sum(p["documents"]["dropped"].get(r, 0) for p in d["programs"] for r in ("exact-duplicate", "near-duplicate"))')" -gt 60
+same "the index and the number of sources are in the recipe" \
+    "dedup = --near --threshold 0.7 --against '$PWD/m1/near.index' tokenize = --id-field id --source-base 2" \
+    "$(grep '^dedup = --near' m2/recipe) $(grep '^tokenize =' m2/recipe)"
+[ -z "$MORE" ] || same "  of both, the oldest first" "dedup = --exact --against '$PWD/m1/exact.index' --against '$PWD/m2/exact.index'" "$(grep '^dedup = --exact' m3/recipe)"
+status "the same again" 0 sluice-batch --local 2 r2 m2
+same "  all is done" "$PWD/m2: all is done" "$(cat out)"
+
+# What is refused, in one line that says so.
+no() { # WHAT SAY LINE...: a recipe of these lines
+    local say=$2 what=$1
+    shift 2
+    printf '%s\n' "$@" >bad
+    status "$what" 1 sluice-batch --local 1 bad x
+    check "  says so" shell "grep -q -e \"\$1\" err && test \$(wc -l <err) = 1" - "$say"
+    check "  and makes nothing" test ! -e x
+}
+new=('input = m3-a.jsonl' 'parts = 1')
+mkdir other
+sluice-batch init r1 begun >/dev/null
+no "no such folder" 'bad:1: extends = gone: there is no such folder' 'extends = gone' "${new[@]}"
+no "a folder of somebody else" 'bad:1: .*/other: no folder of sluice-batch' 'extends = other' "${new[@]}"
+no "a folder that is not finished" "bad:1: .*/begun: is not finished; 'sluice-batch resume' goes on with it" 'extends = begun' "${new[@]}"
+no "the best of the new ones" 'bad:4: choose --top: sees only the new documents, .*; write alone = yes if that is meant' \
+    'extends = m2' "${new[@]}" 'choose = --top=10% --by length'
+no "passages of the new ones" 'bad:4: dedup --substring: sees only the new documents' 'extends = m2' "${new[@]}" 'dedup = --substring 50'
+no "alone without extends" 'bad:3: alone = yes: is for a recipe with extends' "${new[@]}" 'alone = yes'
+no "an index of nothing" 'bad:3: index = yes: there is no dedup' "${new[@]}" 'index = yes'
+no "an index by two lines" 'bad:4: --save-index: follows from index = yes' "${new[@]}" 'index = yes' 'dedup = --near --save-index=x'
+no "numbers of sources by two lines" 'bad:4: --source-base: follows from extends' 'extends = m2' "${new[@]}" 'tokenize = --source-base 9'
+no "sets beside texts" 'bad:1: input: is for texts, and line 3 reads sets' "${new[@]}" 'set = m1/shards'
+no "no program for sets" 'bad:1: set: no line says what to do with it' 'set = m1' 'parts = 1'
+no "a folder that is no set" 'bad:1: set = m1: is no finished set of shards; of a folder of sluice-batch it is shards' \
+    'set = m1' 'parts = 1' 'shuffle = --format olmo'
+if [ -n "$MORE" ]; then
+    no "one without an index" "bad:4: dedup --exact: .*/m3 has no index of its documents; add the line 'index = yes' to its recipe" \
+        'extends = m3' "${new[@]}" 'dedup ='
+    no "another tokenizer" 'bad:4: tokenizer = builtin: is another than that of .*/m2' 'extends = m2' "${new[@]}" 'tokenizer = builtin'
+    no "another unit" 'bad:4: dedup: .*/m1/near.index: was made with unit=word/2, and this run has unit=char' \
+        'extends = m2' "${new[@]}" 'dedup = --near --unit char'
+    printf '%s\n' 'extends = m2' "${new[@]}" 'choose = --top=10% --by length' 'alone = yes' >alone
+    status "the best of the new ones, where alone = yes says so" 0 sluice-batch --local 2 alone best
+    # An index of other contents is another recipe, as any file that an option names.
+    sed -i 's/0.7/0.9/' r1
+    status "the first month is made again in another way" 0 sluice-batch --local 2 r1 m1
+    status "what extends it" 0 sluice-batch status m3
+    check "  says so" grep -q "^sluice-batch: near-[a-z]*: was made with other contents of the file of --against; 'sluice-batch resume .*/m3' makes it again" err
+    status "a third month of a second one that is not made again" 1 sluice-batch --local 2 r3 m3
+    check "  is refused" grep -q "^sluice-batch: r3:1: .*/m2: is not what its recipe makes now: .*near-[a-z]* was made with other contents" err
+    for i in 2 3; do sluice-batch --local 2 r$i m$i >/dev/null; done
+    sed 's/0.7/0.9/' rall >rall2
+    for i in 2 3; do sed -i 's/0.7/0.9/' r$i; done
+    for i in 2 3; do sluice-batch --local 2 r$i m$i >/dev/null; done
+    sluice-batch --local 2 rall2 all >/dev/null
+    same "all made again: one run again" "$(records all/stream/*.tks | sha)" "$(of_months)"
+fi
+
+# Sets of both, in parts as by one program.
+for i in 1 2; do
+    mkdir s$i
+    tokenize -q -t bytes --source-base $i m$i-a.jsonl | decompose -q --min 16 --max 64 --tail drop | shuffle -q --format olmo -o s$i/shards
+done
+printf '%s\n' 'set = s1/shards' 'set = s2/shards' 'parts = 3' 'shuffle = --format olmo' >both
+shuffle -q --format olmo -o one s1/shards s2/shards
+status "a set of two sets" 0 sluice-batch --local 2 both b
+rm -r one/olmo-cache b/shards/olmo-cache # has the folder's name
+same "  has the bytes of shuffle" "$(sha_tree one)" "$(sha_tree b/shards)"
+if [ -n "$MORE" ]; then
+    mv s1/shards gone
+    status "a set that is gone" 1 sluice-batch resume --local 2 b
+    check "  is named" grep -q 's1/shards: gone, and it was there' err
+    cp -r s2/shards s1
+    status "another set in its place" 0 sluice-batch status b
+    check "  is named" grep -q "^sluice-batch: shuffle-scatter: was made with other contents of set 1; 'sluice-batch resume " err
+    status "  and read by the same recipe" 0 sluice-batch --local 2 both b
+    shuffle -q --format olmo -o one2 s2/shards s2/shards
+    rm -r one2/olmo-cache b/shards/olmo-cache s1/shards
+    same "  to the set of both" "$(sha_tree one2)" "$(sha_tree b/shards)"
+    mv gone s1/shards
+fi
+if [ -n "$MORE" ]; then
+    sed 's/^shuffle/dedup = --near\ndecompose = --min 4 --max 8 --accept-mismatch\npack = --length 64\n&/' both >longer
+    status "and through other programs" 0 sluice-batch --local 2 longer c
+    dedup -q --near s1/shards s2/shards | decompose -q --min 4 --max 8 --accept-mismatch | pack -q --length 64 | shuffle -q --format olmo -o two
+    same "  as by a pipe" "$(sha_tree two)" "$(sha_tree c/shards)"
+fi

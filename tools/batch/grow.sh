@@ -1,0 +1,52 @@
+# shellcheck shell=sh disable=SC2154
+# grow.sh - sluice-batch: a recipe that goes on with a finished folder, extends = OLD. Sourced by sluice-batch.
+
+# extend: adds to the recipe what follows from the folders that it extends: the number of the first source, the indexes of
+# dedup, the oldest first, and the tokenizer. From then on these are options like others, and so are changes of them.
+extend() {
+    old=$(cd "$(value extends)" 2>/dev/null && pwd) || die "$(at extends): extends = $(value extends): there is no such folder"
+    above=$newline$OUT$newline
+    (older "$old") >"$scratch/older" || exit 1
+    base=$(sed -n 's/.*"next_source": \([0-9]*\).*/\1/p' "$old/stats/tokenize.0.json" 2>/dev/null)
+    [ -n "$base" ] ||
+        die "$(at extends): $old: does not say how many sources it has, as one that was made of sets, or by an earlier version"
+    for m in near exact; do
+        list_steps | grep -qx $m || continue
+        while IFS= read -r folder; do
+            [ -f "$folder/$m.index" ] ||
+                die "$(at "$m"): dedup --$m: $folder has no index of its documents; add the line 'index = yes' to its recipe, and run it again"
+        done <"$scratch/older"
+    done
+    t='' from=''
+    given tokenizer || t=$(sed -n 's/^tokenizer = //p' "$old/recipe")
+    IFS= read -r from <"$old/state/cwd"
+    case $t in
+    /* | '') ;;
+    *) [ ! -e "$from/$t" ] || t=$from/$t ;;
+    esac
+    given tokenize || t="$t${newline}tokenize ="
+    old=$old base=$base more=$t awk -f "$share/words.awk" -f "$share/extend.awk" "$scratch/older" "$recipe" >"$scratch/extended" &&
+        mv "$scratch/extended" "$recipe" && read_recipe "$recipe" || exit 1
+}
+# older FOLDER: prints the folders that it extends, the oldest first, and itself; all must be finished.
+older() {
+    case $above in *"$newline$1$newline"*) die "$(at extends): $1: would extend itself" ;; esac
+    above=$above$1$newline
+    (OUT=$1 && is_ours) || die "$(at extends): $1: no folder of sluice-batch, whose mark is state/made-by"
+    [ -s "$1/recipe" ] && [ -s "$1/report.json" ] && [ -s "$1/stats/report.0.json" ] ||
+        die "$(at extends): $1: is not finished; 'sluice-batch resume' goes on with it"
+    why=$(SLUICE_BATCH_READS=1 "$self" status "$1" 2>&1 >/dev/null | grep 'makes it again' | head -n 1)
+    [ -z "$why" ] || die "$(at extends): $1: is not what its recipe makes now: ${why#sluice-batch: }"
+    next=$(sed -n 's/^extends = //p' "$1/recipe")
+    [ -z "$next" ] || older "$next"
+    printf '%s\n' "$1"
+}
+# same_tokenizer: compares the tokenizer of the rehearsal with that of the folder.
+same_tokenizer() {
+    old=$(value extends)
+    for f in "$scratch/tokenize.stats" "$old/stats/tokenize.0.json"; do
+        sed -n 's/.*"fingerprint": "\([0-9a-f]*\)".*/\1/p' "$f"
+    done | uniq >"$scratch/fingerprints"
+    [ "$(wc -l <"$scratch/fingerprints")" = 1 ] ||
+        die "$(at tokenizer extends): tokenizer = $(value tokenizer builtin): is another than that of $old, whose sets and indexes have other ids"
+}

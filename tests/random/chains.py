@@ -4,11 +4,11 @@
     chains.py [--seed S] [--chains N] [--only I] [--keep DIR] [-j N] [-v]
 
 A chain begins with a random recipe and corpus, and changes them six times: options of any step, steps that come and go,
-the list of dropped documents, inputs (new, longer, shorter, gone, touched, with a bad record), limits, parts, seed; a
-list is exchanged between two parts; files between stages are removed; runs and single programs are killed. After each
-change sluice-batch runs, with the recipe or by resume. If it exits with 0, the bytes of the set must be those of a pipe
-of the programs by the same recipe over the same files; else there must be one line that says why not. Then the change is
-taken back, or a new folder is begun if that is what the line says.
+lists of documents, inputs (new, longer, shorter, gone, touched, with a bad record), limits, parts, seed; a list or an
+input is exchanged between two parts; files between stages are removed; runs and single programs are killed. After each
+change sluice-batch runs, with the recipe or by resume. If it exits with 0, the bytes of the set, or the records of the
+stream, must be those of a pipe of the programs by the same recipe over the same files, and resume has nothing to do;
+else a line must say why not. Then the change is taken back, or a new folder is begun if the line says that.
 
 Chain I of a seed is the same for every N, but for the moments of kills. Prints "ok", "not ok" and "# " lines, and how
 often sluice-batch took what, and refused what; exit 1 if anything failed. With --keep the folder of a failed chain stays.
@@ -16,6 +16,7 @@ often sluice-batch took what, and refused what; exit 1 if anything failed. With 
 import argparse
 import collections
 import copy
+import glob
 import hashlib
 import json
 import multiprocessing
@@ -38,15 +39,17 @@ WORDS = "sluice gate water river mill stone wheel turns slowly over the old wood
 
 # The values of each line of a recipe. None: there is no such line; a list: several lines.
 MENU = {
-    "tokenize": ["--id-field id", "--id-field id --ids-drop drop", "--id-field id --domain web",
+    "input": ["in", "in/*.jsonl", "in/[0-3].jsonl"],
+    "tokenize": ["--id-field id", "--id-field id --ids-drop drop", "--id-field id --domain web", "--id-field id --sample 0.7",
                  "--id-field id --on-error skip", "--id-field id --on-error skip --ids-drop drop"],
     "dedup": [None, ["--exact"], ["--near"], ["--near --threshold 0.5"], ["--near --bands 7 --rows 4"], ["--exact", "--near"],
               ["--substring 20"]],
-    "choose": [None, None, "--ids-drop drop", "--ids-keep keep"],
-    "decompose": ["--min 32 --max 256", "--min 16 --max 256", "--min 32 --max 128", "--min 32 --max 256 --tail drop"],
-    "pack": ["", "--mix-domains"],
-    "shuffle": ["--format wds --accept-mismatch", "--format mds --accept-mismatch", "--format olmo --olmo-path /data --accept-mismatch",
-                "--format wds --accept-mismatch --shard-size 64K"],
+    "choose": [None, None, "--ids-drop drop", "--ids-keep keep", "--top 60% --by length", "--length 50.."],
+    "decompose": ["--min 32 --max 256", "--min 16 --max 256", "--max=256 --min 32", "--min 32 --max 128",
+                  "--min 32 --max 256 --tail drop"],
+    "pack": [None, "", "--mix-domains"],
+    "shuffle": [None, ""] + ["--accept-mismatch --tails drop --format " + f
+                             for f in ("wds", "mds", "olmo --olmo-path /data", "wds --shard-sequences 16")],
     "parts": ["2", "3"],
     "seed": [None, "1"],
     "keep": [None, "needed"],
@@ -108,7 +111,6 @@ class State:
                     f.write(text)
                 os.rename(name + ".new", name)
         with open("recipe", "w") as f:
-            f.write("input = in\n")
             for key, v in self.recipe.items():
                 for one in v if isinstance(v, list) else [v] if v is not None else []:
                     f.write("%s = %s\n" % (key, one))
@@ -119,8 +121,12 @@ class State:
 
 
 def digest(folder):
-    """Of all names and contents."""
+    """Of all names and contents of a set; of the records of a stream in parts; None: there is neither."""
     h = hashlib.sha256()
+    streams = sorted(glob.glob(folder + "/*.tks"))
+    if streams:
+        p = subprocess.run(["sh", "-c", 'cat "$@" | "$0" --records -', BIN + "/inspect", *streams], stdout=subprocess.PIPE)
+        return p.returncode == 0 and hashlib.sha256(p.stdout).hexdigest()
     names = sorted(os.path.join(d, f) for d, _, files in os.walk(folder) for f in files)
     if not names:
         return None
@@ -141,11 +147,11 @@ class Chain:
         self.state, self.fresh, self.verbose = State(self.rng), {}, verbose
         self.took, self.told, self.log = collections.Counter(), collections.Counter(), []
 
-    def batch(self, *words):
+    def batch(self, *words, any_status=False):
         self.log.append("sluice-batch " + " ".join(words))
         status, out, err = run([BIN + "/sluice-batch", *words])
         self.log.append("  %d %s" % (status, (err or out).strip().replace("\n", "\n    ")))
-        if status not in (0, 1):
+        if status not in (0, 1) and not any_status:
             raise Bad("status %d: %s" % (status, err))
         return status, out, err
 
@@ -154,16 +160,16 @@ class Chain:
         key = self.state.key()
         if key not in self.fresh:
             r = self.state.recipe
-            steps = [["tokenize", r["tokenize"] + " in"]]
+            steps = [["tokenize", r["tokenize"] + " " + r["input"]]]
             steps += [["dedup", d] for d in r["dedup"] or []]
             steps += [[p, r[p]] for p in ("choose", "decompose", "pack", "shuffle") if r[p] is not None]
-            steps[-1][1] += " -o fresh/set"
+            steps[-1][1] += " -o fresh/set" if "--format" in steps[-1][1] else " -o fresh/0.tks"
             seed = " --seed " + r["seed"] if r["seed"] else ""
             shutil.rmtree("fresh", ignore_errors=True)
             os.mkdir("fresh")
             line = " | ".join("%s/%s -q%s %s" % (shlex.quote(BIN), p, seed, o) for p, o in steps)
             status, _, err = run(["bash", "-c", "set -o pipefail; " + line])
-            self.fresh[key] = (digest("fresh/set") if status == 0 else None, err)
+            self.fresh[key] = ((digest("fresh/set") or digest("fresh")) if status == 0 else None, err)
         return self.fresh[key]
 
     # ---- changes: each alters self.state or the folder, and returns its name ----
@@ -245,20 +251,22 @@ class Chain:
             time.sleep(0.02)
         return "killed"
 
-    def between_parts(self):
-        """One part of tokenize by one list, another by the next."""
-        self.state.recipe["tokenize"] = "--id-field id --ids-drop drop"
-        self.state.lists["drop"] = self.state.some_ids(self.rng, 0.3)
+    def by_hand(self):
+        """Some tasks part by part, as other schedulers run them; a list or an input changes between parts."""
+        self.option()
         self.state.write(self.before)
         if self.batch("init", "recipe", "out")[0] == 0:
-            self.batch("task", "out", "tokenize", "0")
-            self.state.lists["drop"] = self.state.some_ids(self.rng, 0.3)
-            self.state.write(self.before)
-            self.batch("task", "out", "tokenize", "1")
-        return "list between parts"
+            for line in self.batch("stages", "out")[1].splitlines()[:self.rng.randrange(1, 6)]:
+                task, parts, _ = line.split()
+                for i in range(int(parts)):
+                    self.batch("task", "out", task, str(i), any_status=True)
+                    if self.rng.random() < 0.2:
+                        self.rng.choice([Chain.a_list, Chain.a_list, Chain.other_input, Chain.new_input])(self)
+                        self.state.write(self.before)
+        return "by hand"
 
     CHANGES = [option] * 6 + [limit] * 2 + [a_list] * 3 + [new_input, lost_input, other_input, other_input, same_size, bad_record,
-                                                     bad_record, touched, cleaned, killed, killed, killed, between_parts]
+                                                     bad_record, touched, cleaned, killed, killed, killed, by_hand, by_hand]
 
     # ---- what must hold ----
 
@@ -271,8 +279,10 @@ class Chain:
             resumed = False
         want, why = self.pipe()
         if status == 0:
-            if want and digest("out/shards") == want:
+            if want and (digest("out/shards") or digest("out/stream")) == want:
                 self.took[what] += 1
+                if self.rng.random() < 0.2 and self.batch("resume", "out", "--local", "2")[1].count("\n") != 1:
+                    raise Bad("%s: resume has something to do" % what)
                 return True
             # resume keeps to the inputs that it has read, and says that they are others now.
             if resumed and "sluice-batch: tokenize: was made from " in err:
@@ -289,9 +299,7 @@ class Chain:
 
     def folder_differs(self):
         """Whether the folder has another recipe than the user: resume goes by that of the folder."""
-        here = [x for x in open("recipe").read().splitlines() if not x.startswith("input")]
-        there = [x for x in open("out/recipe").read().splitlines() if not x.startswith("input")]
-        return sorted(here) != sorted(there)
+        return sorted(open("recipe").read().splitlines()) != sorted(open("out/recipe").read().splitlines())
 
     def go(self):
         self.before = self.pending = None

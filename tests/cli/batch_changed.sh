@@ -82,6 +82,9 @@ check "  keeps all" grep -qx '  kept: tokenize report' out
 same "  that was made" "$(cat lines-every)" "$(cat every/state/tokenize/?)"
 status "  and may go again, as nothing was skipped" 0 sluice-batch --local 2 short every
 same "  with what was made" "$(cat lines-every)" "$(cat every/state/tokenize/?)"
+touch in.jsonl
+status "a file of another time, whose stream went through a pipe" 0 sluice-batch --local 2 short every
+check "  is read again" grep -qx '  tokenize: was made from in.jsonl of another time' out
 # One bad record in one part.
 mkdir in
 for i in 1 2 3; do head -n 20 c.jsonl >in/$i.jsonl; done

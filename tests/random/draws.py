@@ -89,10 +89,15 @@ class Draw:
     def on(self):
         self.maybe(0.6 if self.masks else 0.01, "--on", self.one("trained", "trained", "all"))
 
-    def index(self, *how):
-        """Programs that make an index of another corpus."""
+    def index(self, *how, many=1):
+        """Programs that make an index of another corpus, or of each of its parts, which is compared with those before."""
         t = ["-t", "bytes"] if ["-t", "bytes"] in self.first["groups"] else []
-        return [["tokenize", t + ["-o", "{out}.side", "side/a.jsonl"]], ["dedup", [*how, "--save-index", "{pre}.idx", "-o", "{out}.kept", "{out}.side"]]]
+        pre, before = [], []
+        for i in range(many):
+            pre.append(["tokenize", t + ["--part", "%d/%d" % (i, many), "-o", "{out}.side%d" % i, "side/a.jsonl"]])
+            pre.append(["dedup", [*how, *before, "--save-index", "{pre}.%d.idx" % i, "-o", "{out}.kept%d" % i, "{out}.side%d" % i]])
+            before += ["--against", "{pre}.%d.idx" % i]
+        return pre, before
 
     def dedup(self):
         m, r = self.maybe, self.rng
@@ -139,7 +144,8 @@ class Draw:
                 self.near_options()
             elif kind == "--ngrams":
                 m(1, "--ngram", self.one(1, 3, 6))
-            pre = self.index(kind, *[a for g in self.groups for a in g])
+            many = self.one(1, 1, 3) if kind != "--ngrams" else 1
+            pre, against = self.index(kind, *[a for g in self.groups for a in g], many=many)
             if kind == "--ngrams":
                 self.groups = []
                 m(0.5, "--report", "{out}.report")
@@ -148,7 +154,7 @@ class Draw:
                 self.groups.insert(0, [kind])
                 m(0.3, "--save-index", "{out}.new")
                 m(0.3, "--pairs", "{out}.pairs")
-            self.groups.append(["--against", "{pre}.idx"])
+            self.groups.append(against)
         self.common()
         return self.step("dedup", pre)
 

@@ -282,6 +282,7 @@ mv gone in
 # Reports without a record, as those of earlier versions.
 cp -a listed old
 sed -i 's/^  "program": \("[a-z]*"\), "bytes": .*/  "program": \1,/' old/stats/*.json
+rm old/state/records
 for c in "lists old" "resume old"; do
     # shellcheck disable=SC2086 # words
     status "a folder of an earlier version: $c" 1 sluice-batch $c --local 2

@@ -26,9 +26,9 @@ reckon() {
     changed=''
     cmp -s "$scratch/old" "$scratch/new" && cmp -s "$OUT/state/records" "$scratch/records" || changed=records
     ! grep -q '^A ' "$scratch/graph" || changed=parts
+    ! grep -q '^W .*whose reports have no record$' "$scratch/graph" ||
+        die "$1: was made by an earlier version, whose reports have no record; finish it with that version, or name another folder"
     if [ "$command" != status ]; then
-        ! grep -q '^W .*whose reports have no record$' "$scratch/graph" ||
-            die "$1: was made by an earlier version, whose reports have no record; finish it with that version, or name another folder"
         [ -z "$changed" ] || [ "$(cat "$scratch/far")" != busy ] ||
             die "$1: parts are queued or running by the recipe of before; 'sluice-batch cancel $(show "$1" | sed 's/ $//')' stops them"
         [ -z "$changed" ] || tell "$1" | sed "s/^/${dry:+# }/"
@@ -83,15 +83,10 @@ look_at() {
     awk -f "$share/graph.awk" "$scratch/old" "$scratch/new" "$scratch/flows" "$scratch/all" "$scratch/differs" \
         "$scratch/changed" "$scratch/files" >"$scratch/graph"
 }
-# record COMMAND...: asks the program for the stage's record, and which of its reports are those of other runs.
+# record COMMAND...: asks the program for the stage's record, and which of its reports are those of other runs. The reports of
+# parts that are done have the record in state/records, see has_report(), and are read only if the stage's is another now.
 record() {
     [ "$new" = 1 ] || return 0
-    s=$s file=$OUT/stats/$stage. base=$base awk '$1 == ENVIRON["s"] {
-        i = $2 + ENVIRON["base"]
-        f = ENVIRON["file"] i ".json"
-        if ($3 == "done" || (getline line <f) >= 0) print i, f
-        close(f)
-    }' "$scratch/all" >"$scratch/reports"
     skip=''
     for w; do
         shift
@@ -104,15 +99,28 @@ record() {
             set -- "$@" "$w"
         fi
     done
+    compare open "$@"
+    line="$stage$tab$(sed -n '1s/.*"arguments"/"arguments"/p' "$scratch/compared")"
+    [ "$step $with" != 'tokenize 0' ] ||
+        line=$line$(sed -n 's/^tokenize	.*\(, "all_inputs": "[0-9a-f]*"\)$/\1/p' "$OUT/state/records")
+    grep -qxF -e "$line" "$OUT/state/records" 2>/dev/null || compare all "$@"
+    printf '%s\n' "$line" >>"$scratch/records"
+    s=$s name=$stage base=$base awk 'NR > 1 {
+        sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))
+        print
+    }' "$scratch/compared" >>"$scratch/differs"
+}
+# compare WHICH COMMAND...: writes what --compare says of the stage's reports to $scratch/compared: of all, or of those of parts
+# that have not come to their end.
+compare() {
+    which=$1 s=$s file=$OUT/stats/$stage. base=$base awk '$1 == ENVIRON["s"] && ($3 != "done" || ENVIRON["which"] == "all") {
+        i = $2 + ENVIRON["base"]
+        f = ENVIRON["file"] i ".json"
+        if ($3 == "done" || (getline line <f) >= 0) print i, f
+        close(f)
+    }' "$scratch/all" >"$scratch/reports"
+    shift
     "$@" --compare "$scratch/reports" >"$scratch/compared" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
-    kept=''
-    [ "$step $with" != 'tokenize 0' ] || kept=$(sed -n 's/^tokenize	.*\(, "all_inputs": "[0-9a-f]*"\)$/\1/p' "$OUT/state/records")
-    s=$s name=$stage base=$base kept=$kept at=$scratch awk '
-        NR == 1 { print ENVIRON["name"] "\t" substr($0, index($0, "\"arguments\"")) ENVIRON["kept"] >>(ENVIRON["at"] "/records"); next }
-        {
-            sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))
-            print >>(ENVIRON["at"] "/differs")
-        }' "$scratch/compared"
 }
 # other_inputs: says so if inputs are not what a whole tokenize read, which resume and status do not count. They may be gone.
 other_inputs() {

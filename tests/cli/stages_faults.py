@@ -37,7 +37,7 @@ def tree():
     for at, _, names in os.walk("."):
         for name in names:
             path = os.path.join(at, name)
-            if not re.search(r"^\./(c.jsonl|old.idx|[tdp][01]\.tks|log|.*\.lock|w/shards.*jsonl)$", path):
+            if not re.search(r"^\./(c.jsonl|old.idx|older.idx|[tdp][01]\.tks|log|.*\.lock|w/shards.*jsonl)$", path):
                 files[path] = hashlib.sha256(open(path, "rb").read()).hexdigest()
     return files
 

@@ -100,7 +100,7 @@ def forge(rng, path):
 
 def clean(folder):
     for name in os.listdir(folder):
-        if name not in ("good", "c.jsonl", "old.idx") and not re.fullmatch(r"[tdp][01]\.tks", name):
+        if name not in ("good", "c.jsonl", "old.idx", "older.idx") and not re.fullmatch(r"[tdp][01]\.tks", name):
             (shutil.rmtree if os.path.isdir(name) else os.unlink)(name)
 
 

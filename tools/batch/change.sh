@@ -122,12 +122,15 @@ compare() {
     shift
     "$@" --compare "$scratch/reports" >"$scratch/compared" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
 }
-# other_inputs: says so if inputs are not what a whole tokenize read, which resume and status do not count. They may be gone.
+# other_inputs: says so if inputs are not what a whole tokenize read, or are gone, which resume and status do not count.
 other_inputs() {
     [ "$(done_of tokenize)" = "$(value parts)" ] || return 0
     s=tokenize with=1
     : >"$scratch/differs"
-    (cd "$cwd" && perform record tokenize 0) </dev/null 2>/dev/null || return 0
+    (cd "$cwd" && perform record tokenize 0) </dev/null 2>/dev/null || {
+        say "$(tail -n 1 "$scratch/err"); what tokenize made of it is kept"
+        return 0
+    }
     why=$(sed -n '1s/^tokenize [0-9]* //p' "$scratch/differs")
     [ -z "$why" ] || say "tokenize: $why; what was made of them is kept; 'sluice-batch RECIPE $(show "$OUT" | sed 's/ $//')' makes it again"
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # batch_grow.sh - sluice-batch: months by `extends` have the documents of one run over all, byte for byte, and nothing of the
 # folders before is written; `set` takes finished sets; what is refused.
-# check-more: longer
+# check-more: whole, and longer
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
 "$PYTHON" - <<'PY'

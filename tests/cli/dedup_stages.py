@@ -256,6 +256,8 @@ def index_refused():
 
 def index_exact():
     """The same of exact duplicates."""
+    for folder in ("good", "lean"):
+        shutil.rmtree(folder, ignore_errors=True)
     corpus("all.jsonl", 3000, 5, 7)
     lines = open("all.jsonl").readlines()
     for name, part in (("old", lines[::4]), ("mid", lines[2::4]), ("c", lines[1::2])):

@@ -220,7 +220,7 @@ struct slu_shard_format {
      * flush_files: appends to out the final form of the bytes `in`, for example a gzip
      * member. Called for runs of SLU_SHARD_RUN sequences from a shard's first, whatever
      * the threads, and for the remaining sequences at the end (begin's bytes are in the
-     * first run). */
+     * first run); not for runs without bytes, unless all of a shard have none. */
     int (*flush)(const void *state, unsigned file, const struct slu_buf *in,
                  struct slu_buf *out, struct slu_err *err);
     unsigned flush_files;

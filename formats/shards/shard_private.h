@@ -40,6 +40,7 @@ struct slu_shard_extra {
 struct slu_shards_files {
     struct slu_out *out[SLU_SHARD_FILES];
     struct slu_digest digest[SLU_SHARD_FILES]; /* set when they are closed */
+    bool has[SLU_SHARD_FILES];                 /* bytes; of files that stream */
 };
 
 struct slu_shards_bucket {

@@ -26,12 +26,15 @@ static bool flushed(const struct slu_shard_format *f, unsigned file)
     return f->flush_files >> file & 1;
 }
 
-static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err *err)
+/* end: of the shard, whose file of flushed bytes is not left without any. */
+static int drain_to(struct slu_shards *s, bucket *b, unsigned file, bool end,
+                    struct slu_err *err)
 {
     struct slu_buf *bytes = &b->unwritten[file];
+    bool *has = &b->files->has[file];
     int rc = SLU_OK;
 
-    if (bytes->len && flushed(s->cfg.format, file)) {
+    if (flushed(s->cfg.format, file) && (bytes->len || (end && !*has))) {
         slu_buf_clear(&s->flushed);
         rc = s->cfg.format->flush(s->state, file, bytes, &s->flushed, err);
         slu_buf_clear(&b->unwritten[file]);
@@ -39,8 +42,14 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
     }
     if (!rc && bytes->len)
         rc = slu_out_write(b->files->out[file], bytes->data, bytes->len, err);
+    *has = *has || bytes->len;
     slu_buf_clear(bytes);
     return rc;
+}
+
+static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err *err)
+{
+    return drain_to(s, b, file, false, err);
 }
 
 static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
@@ -83,7 +92,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     if (b->kept)
         rc = slu_bytelog_rewind(b->kept, SLU_SHARD_KEPT, err);
     for (unsigned i = 0; b->files && i < slu_shards_n_file(s) && !rc; i++) {
-        rc = drain(s, b, i, err);
+        rc = drain_to(s, b, i, true, err);
         if (!rc && f->end)
             rc = f->end(s->state, &at, i, b->files->out[i], err);
     }

@@ -94,6 +94,50 @@ print(len(touched))')
     done
 done
 
+# ---- nothing is left: of a shard, of a bucket, of the set ----
+
+head -n 150 c.jsonl >e.jsonl
+for f in c m; do
+    spans=()
+    [ $f = c ] || spans=(--spans-field spans --no-eos)
+    tokenize -q -t t.json --id-field id "${spans[@]}" e.jsonl -o e.$f.tks
+    decompose -q --min 16 --max 128 --tail drop e.$f.tks -o e.$f.plain.tks
+    decompose -q --min 16 --max 128 --tail drop --label-token e.$f.tks -o e.$f.label.tks
+done
+# ids_of WHAT: of the documents in the first shard, in the first bucket, in the set.
+ids_of() {
+    inspect --records old | "$PYTHON" -c 'import json, sys
+rows = [json.loads(l) for l in sys.stdin]
+n = {"shard": 4, "bucket": sum(len(r["tokens"]) == len(rows[0]["tokens"]) for r in rows), "set": len(rows)}[sys.argv[1]]
+assert 4 < sum(len(r["tokens"]) == len(rows[0]["tokens"]) for r in rows) < len(rows)
+print("\n".join({s["id"]: 0 for r in rows[:n] for s in r["segments"] if "id" in s}))' "$1"
+}
+for format in olmo parquet wds mds litdata megatron megatron-sft; do
+    case $format in wds) kind=label ;; *) kind=plain ;; esac
+    for of in c m; do
+        case $format$of in
+        megatronm) continue ;;
+        olmoc | olmom | parquetc) ;;
+        *) [ -n "$MORE" ] || continue ;;
+        esac
+        rm -rf old
+        if ! shuffle -q --format $format --shard-sequences 4 -o old e.$of.$kind.tks 2>err; then
+            grep -q 'not built' err || not_ok "$format: $(head -n 1 err)"
+            continue
+        fi
+        for what in shard bucket set; do
+            name="$format, $of: nothing of a $what is left"
+            rm -rf new again
+            ids_of $what >ids
+            status "$name" 0 forget --accept-mismatch --pad-id 258 --ids-drop ids -o new old
+            check "$name: as it was else" left old new ids
+            status "$name: the set is whole" 0 inspect --verify new
+            status "$name: and an input" 0 shuffle -q --order keep --format $format --accept-mismatch -o again new
+            status "$name: and that is whole" 0 inspect --verify again
+        done
+    done
+done
+
 # ---- whole documents ----
 
 for format in megatron mds; do

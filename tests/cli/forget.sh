@@ -135,6 +135,9 @@ for format in olmo parquet wds mds litdata megatron megatron-sft; do
             status "$name: and an input" 0 shuffle -q --order keep --format $format --accept-mismatch -o again new
             status "$name: and that is whole" 0 inspect --verify again
         done
+        status "$format, $of: all is taken out" 0 forget --accept-mismatch --pad-id 258 --ids-drop ids -o said old
+        check "$format, $of: which is 100 per cent" grep -q '; dropped: ids-drop .* (100.0 %);' err
+        rm -rf said
     done
 done
 
@@ -169,6 +172,10 @@ for r in map(json.loads, open("gone")):
     print([s["step"] for s in steps if s["length"] == n and r["sequence"] in s.get("numbers", range(s["first"], s["first"] + s["sequences"]))])')" "$("$PYTHON" -c 'import json
 for r in map(json.loads, open("gone")): print(r["steps"])')"
 status "the schedule is one of the new set" 0 inspect --verify s.sched new
+echo d5 >ids
+status "one document" 0 forget --pad-id 258 --ids-drop ids -o said old
+check "  is one" grep -q '^forget: 1 document and [0-9]* tokens are out of ' err
+rm -rf said
 same "the licence stays" MIT "$(json new/report.json 'd["license"]')"
 rm -rf other
 shuffle -q --seed 9 --format mds --shard-sequences 8 -o other c.plain.tks

@@ -466,12 +466,12 @@ static int put_count(struct slu_buf *b, const char *before, uint64_t n,
                           slu_plural(n));
 }
 
-/* Appends what was dropped, by reason; a reason without tokens and documents is none
- * that loses text. */
+/* Appends what was dropped, by reason, and the part that it is of what came; a reason
+ * without tokens and documents is none that loses text. */
 static int put_dropped(struct slu_buf *b, const struct slu_account *l)
 {
     const double all = (double)(l->in.tokens + l->from_work.tokens + l->created.tokens +
-                                l->repeated.tokens + l->padding);
+                                l->repeated.tokens);
     const char *before = "; dropped: ";
     int rc = SLU_OK;
     for (unsigned i = 0; i < l->n_dropped && !rc; i++) {

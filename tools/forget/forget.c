@@ -349,15 +349,17 @@ static void say(struct job *j)
 
     cli_warn(
         ctx,
-        "%llu documents and %llu tokens are out of %llu sequences, in %llu of %llu "
-        "shards",
-        (unsigned long long)r->gone.documents, (unsigned long long)r->gone.tokens,
-        (unsigned long long)r->sequences, (unsigned long long)r->shards,
-        (unsigned long long)r->of_shards);
+        "%llu document%s and %llu token%s are out of %llu sequence%s, in %llu of %llu "
+        "shard%s",
+        (unsigned long long)r->gone.documents, slu_plural(r->gone.documents),
+        (unsigned long long)r->gone.tokens, slu_plural(r->gone.tokens),
+        (unsigned long long)r->sequences, slu_plural(r->sequences),
+        (unsigned long long)r->shards, (unsigned long long)r->of_shards,
+        slu_plural(r->of_shards));
     if (r->ids < n)
-        cli_warn(ctx, "%llu of %llu ids in %s are of no document in %s",
-                 (unsigned long long)(n - r->ids), (unsigned long long)n,
-                 o->ids_drop.file.path, ctx->input[0]);
+        cli_warn(ctx, "%llu of %llu id%s in %s %s of no document in %s",
+                 (unsigned long long)(n - r->ids), (unsigned long long)n, slu_plural(n),
+                 o->ids_drop.file.path, n - r->ids == 1 ? "is" : "are", ctx->input[0]);
     cli_warn(
         ctx,
         "%s still has them, and so have the streams, work files, indexes and lists "
@@ -403,10 +405,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && !slu_forget_result(j.forget)->segments)
         rc = slu_fail(
             err, SLU_E_MISMATCH,
-            "%s: none of its documents has one of the %llu ids in %s; nothing "
+            "%s: none of its documents has one of the %llu id%s in %s; nothing "
             "is written ('inspect --records' shows ids)",
             ctx->input[0], (unsigned long long)slu_idset_count(o->ids_drop.set),
-            o->ids_drop.file.path);
+            slu_plural(slu_idset_count(o->ids_drop.set)), o->ids_drop.file.path);
     if (!rc)
         rc = open_shards(&j, err);
     if (!rc && o->list)

@@ -207,6 +207,8 @@ refused "ids that are not there" 1 'nothing is written' forget --ids-drop none -
 refused "no ids" 2 'ids-drop FILE is needed' forget -o x old
 refused "no folder" 2 'needs a folder' forget --ids-drop one old
 refused "two sets" 2 'name one set' forget --ids-drop one -o x old old
+refused "a folder in the set" 2 'old/x: lies in the input old; name another folder$' forget --pad-id 258 --ids-drop one -o old/x old
+refused "  below folders that are not there" 2 'lies in the input' forget --pad-id 258 --ids-drop one -o "$PWD/old/x/y/" old
 refused "parts" 2 'one run' forget --ids-drop one --part 0/2 -o x old
 refused "a stream" 1 'a file, and a set of shards is a folder' forget --ids-drop one -o x c.tks
 refused "padding beyond the vocabulary" 2 'not below the vocabulary size' forget --pad-id 259 --ids-drop one -o x old

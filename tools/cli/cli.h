@@ -238,6 +238,10 @@ SLU_MUST_USE int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *
 /* Call before reading a file whose name the run itself found in its input. Returns
  * SLU_E_USAGE if an output would replace this file. */
 SLU_MUST_USE int cli_spare(struct cli_ctx *ctx, const char *path, struct slu_err *err);
+/* SLU_E_USAGE if the folder of a set that will be written, which need not be there, lies
+ * in a folder that is an input. */
+SLU_MUST_USE int cli_not_below_inputs(const struct cli_ctx *ctx, const char *dir,
+                                      struct slu_err *err);
 
 /* Opens the input streams named on the command line (or stdin; a terminal is refused),
  * or files of ids (formats/ids/tokens.h). */

@@ -108,6 +108,47 @@ int cli_spare(struct cli_ctx *ctx, const char *path, struct slu_err *err)
                : cli_targets_spare(ctx->targets, path, &st, err);
 }
 
+/* Whether a folder lies in another one, at any depth. */
+static bool lies_below(const char *dir, const struct stat *folder)
+{
+    char at[PATH_MAX], real[PATH_MAX], *slash;
+    struct stat st;
+    bool same = false; /* `real` is a folder above dir */
+    int n = snprintf(at, sizeof at, "%s", dir);
+
+    if (n < 0 || (size_t)n >= sizeof at)
+        return false;
+    for (; !realpath(at, real); same = true) { /* what is not there yet */
+        slash = strrchr(at, '/');
+        if (!strcmp(at, ".") || !strcmp(at, "/"))
+            return false;
+        if (slash)
+            slash[slash == at] = 0;
+        else
+            memcpy(at, ".", 2);
+    }
+    for (;; same = true) {
+        if (same && !stat(*real ? real : "/", &st) && same_file(&st, folder))
+            return true;
+        if (!(slash = strrchr(real, '/')))
+            return false;
+        *slash = 0;
+    }
+}
+
+int cli_not_below_inputs(const struct cli_ctx *ctx, const char *dir,
+                         struct slu_err *err)
+{
+    struct stat st;
+
+    for (size_t i = 0; i < ctx->n_input; i++)
+        if (!stat(ctx->input[i], &st) && S_ISDIR(st.st_mode) && lies_below(dir, &st))
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s: lies in the input %s; name another folder", dir,
+                            ctx->input[i]);
+    return SLU_OK;
+}
+
 /* Whether both names lead to one file, so that one output would replace the other or
  * mix with it. Devices such as /dev/null accept any number of outputs. */
 static bool same_target(const char *a, const char *b)

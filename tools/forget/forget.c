@@ -387,7 +387,7 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE, "the new set needs a folder: -o DIR");
     if (o->schedule && !o->list)
         return slu_fail(err, SLU_E_USAGE, "--schedule needs --list FILE");
-    return SLU_OK;
+    return cli_not_below_inputs(ctx, ctx->common.output, err);
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)

@@ -207,6 +207,8 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
     char *text = NULL;
     int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
 
+    if (!rc)
+        rc = cli_not_below_inputs(ctx, cfg.dir, err);
     if (rc)
         return rc;
     rc = slu_header_copy(&h, j->header, err);

@@ -204,7 +204,8 @@ static bool probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look
              !access((const char *)path.data, F_OK);
     }
     slu_buf_release(&path);
-    return is;
+    /* Then opening says so; some of the old files, or of the new ones, may be there. */
+    return is || slu_set_being_replaced(at->path, NULL);
 }
 
 /* Refuses sets that cannot be handed on. */

@@ -78,3 +78,16 @@ check "  is named by the fingerprints in report.json" grep -q "some.ds: made wit
 rm none.ds/segments/documents.tks
 status "an empty set of an earlier version" 1 shuffle --order keep -o x.tks none.ds
 check "  says why it cannot be read" grep -q "none.ds: the set has no sequences, and no segments/documents.tks" err
+
+# A set that is being replaced; with a format's own index, by which it could be taken for another kind of folder.
+cp -r some.mds replaced
+rm replaced/report.json
+mkdir replaced/.partial
+touch replaced/.partial/ready
+cp replaced/*/index.json replaced/
+while read -r program; do
+    [ -n "$program" ] || continue
+    code $program -q -o out replaced 2>err
+    { [ $ended = 1 ] && grep -q 'replaced: the set is being replaced; run the command again' err; } || echo "$program: $ended, $(sed -n 1p err)"
+done <<<"$programs" >said
+empty "a set that is being replaced: every program says so" "$(cat said)"

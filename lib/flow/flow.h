@@ -103,7 +103,7 @@ struct slu_flow_spec {
     const struct slu_table_spec *table;
     const struct slu_stage *stage;
     unsigned n_table, n_stage;
-    /* Adds what decides the files and no option says; called after begin. NULL:
+    /* Adds what decides the files and only the stream says; called after begin. NULL:
      * nothing. */
     int (*facts)(const void *ctx, struct slu_made *m, struct slu_err *err);
 };

@@ -6,8 +6,10 @@
  *   "lenient": ["--on-error=skip"], "facts": ["unit=word/2"], "seed": 0
  *
  * Members without a value are left out, but for program, bytes, arguments and seed. An
- * option that is repeated has a word each time, in order. What the options are is known to
- * tools/cli alone; a module adds facts, which no option says.
+ * option that is repeated has a word each time, in order. What the options are, and which facts
+ * follow from them, is known to tools/cli alone, so that the report and the work file of
+ * a stage have the same words. A flow adds facts that only its stream says, which the
+ * record of the stage before has decided.
  *
  * A lenient option changes nothing in a run that succeeds without it. So a file that was
  * made without it is also that of a run with it; one that was made with it is that of a
@@ -27,7 +29,7 @@
 
 /* Raise it with each change of the bytes of any output; tests/golden/golden.py
  * fails until it is. Files of another number are not taken for this version's. */
-#define SLU_BYTES 3
+#define SLU_BYTES 4
 
 enum slu_made_kind {
     SLU_MADE_OPTION, /* "--name=value" */

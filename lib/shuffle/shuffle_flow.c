@@ -47,14 +47,6 @@ void slu_shuffle_release(struct slu_shuffle_flow *q)
     slu_steps_release(&q->steps);
 }
 
-/* What matters of the format of shards before there are any. */
-static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
-{
-    const struct slu_shuffle_flow *q = ctx;
-
-    return slu_made_fact(m, err, "order=%s", q->cfg.by_bucket ? "buckets" : "all");
-}
-
 /* ---- count ---- */
 
 struct count {
@@ -449,7 +441,7 @@ static const struct slu_stage mixed_shards[] = {
 
 #define SPEC(tables, stages)                                                           \
     {                                                                                  \
-        "shuffle", tables, stages, TABLES, sizeof(stages) / sizeof *(stages), facts    \
+        "shuffle", tables, stages, TABLES, sizeof(stages) / sizeof *(stages), NULL     \
     }
 static const struct slu_flow_spec specs[3][2] = {
     [SLU_SHUFFLE_PLAIN] = {SPEC(of_stream, plain_stream),

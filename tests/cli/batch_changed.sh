@@ -71,6 +71,26 @@ changes | while IFS='	' read -r why change; do
     same "$change: the files of a fresh run" "$(files alone)" "$(files every)"
     status "$change: and back" 0 sluice-batch --local 2 short every
 done
+# What decides a stage before that of its option: what is in its files is in its report.
+early() { printf '%s\n' 'input = in.jsonl' 'parts = 2' 'dedup = --exact' 'decompose = --min 16 --max 64 --tail drop' 'shuffle =' | sed "$@"; }
+early -e '' >early-0
+sluice-batch --local 2 early-0 early >/dev/null
+sluice-batch --local 2 early-0 fresh-early-0 >/dev/null
+while IFS='	' read -r n why change; do
+    early -e "$change" >early-$n
+    [ -e fresh-early-$n ] || sluice-batch --local 2 early-$n fresh-early-$n >/dev/null
+    status "early: $why" 0 sluice-batch --local 2 early-$n early
+    check "  is said" grep -qx -- "  $why" out
+    check "  and the tokens are kept" grep -q '^  kept: tokenize' out
+    same "  the bytes of a fresh run" "$(result fresh-early-$n)" "$(result early)"
+    same "  and its files" "$(files fresh-early-$n)" "$(files early)"
+    [ $n != 1 ] || same "  and its index" "$(sha fresh-early-$n/exact.index)" "$(sha early/exact.index)"
+done <<'EOT'
+1	exact-sign: was made without --save-index, now --save-index	$a index = yes
+0	exact-sign: was made with --save-index, now without	
+2	exact-filter: shuffle-scatter was made with order=all, now order=buckets	s/^shuffle =/& --format mds/
+0	exact-filter: shuffle-scatter was made with order=buckets, now order=all	
+EOT
 # What changes nothing is no change.
 cat every/state/tokenize/? >lines-every
 short -e 's/--id-field id/--id-field=id  --on-error fail/; s/--min 64 --max 512/"--max=512" --min 0064/' -e '$a threads = 2' -e '$a memory = 1G' >same

@@ -108,6 +108,11 @@ shuffle -q --format olmo -o one s1/shards s2/shards
 status "a set of two sets" 0 sluice-batch --local 2 both b
 rm -r one/olmo-cache b/shards/olmo-cache # has the folder's name
 same "  has the bytes of shuffle" "$(sha_tree one)" "$(sha_tree b/shards)"
+sed 's/parts = 3/parts = 2/' both >fewer
+status "in fewer parts" 0 sluice-batch --local 2 fewer b
+check "  the one part that reads them makes fewer ranges" grep -qx '  shuffle-scatter: was made with --ranges=3, now --ranges=2' out
+rm -r b/shards/olmo-cache
+same "  has the same bytes" "$(sha_tree one)" "$(sha_tree b/shards)"
 if [ -n "$MORE" ]; then
     mv s1/shards gone
     status "a set that is gone" 1 sluice-batch resume --local 2 b

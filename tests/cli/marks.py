@@ -4,6 +4,8 @@
   .effect = CLI_BYTES     it has the same sequences
   .from = "STAGE"         the files of all stages before STAGE have the same bytes, and those from it on have not
 
+And the report of a stage and its work file have the same record, whatever the options are.
+
 The rows are read from the sources; one without a command here fails, and a mark in no row. A mark that is missing does no
 harm: see cli.h.
 """
@@ -12,10 +14,11 @@ import json
 import os
 import re
 import shutil
+import struct
 import sys
 
 from stages import BIN, MORE, must, result, sha
-from stages_jobs import NEAR, SUBSTRING, part, prepare
+from stages_jobs import JOBS, NEAR, SUBSTRING, part, prepare
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Rows that say what is to be done, or that are in the record by themselves.
@@ -182,8 +185,45 @@ def staged(program, name, mark):
     result(seen[0] != seen[1], "  and what is made from it on", "nothing differs: the command tests nothing")
 
 
+def record(path):
+    """The record in a work file, with the number of ranges as a word; see sections()."""
+    with open(path, "rb") as f:
+        d = f.read()
+    tail, = struct.unpack("<Q", d[-32:-24])
+    ranges, n = struct.unpack("<Q40xQ", d[tail + 64:tail + 120])
+    of = json.loads(d[tail + 128:tail + 128 + n].rstrip(b"\0"))
+    return of | {"facts": of.get("facts", []) + (["--ranges=%d" % ranges] if ranges else [])}
+
+
+def words(of):
+    """Those of a record, but for facts that only the stream says."""
+    return {k: [w for w in of.get(k, []) if not w.startswith("bins=")] for k in ("arguments", "contents", "lenient", "facts")} | \
+        {k: of.get(k) for k in ("program", "bytes", "stage", "seed")}
+
+
+def alike(name):
+    """sluice-batch goes by the reports, and the stages by their work files: one must not be that of a run where the other is not."""
+    bad, seen = [], 0
+    remove("w", "set", "new.idx")
+    for stage, argv in JOBS[name]():
+        must([*argv, "--stats", "s.json"])
+        i, n = argv[argv.index("--part") + 1].split("/") if "--part" in argv else (0, 0)
+        path = "w/" + (stage + ".%s-of-%s" % (i, n) if n else stage)
+        if not os.path.exists(path):
+            continue
+        seen += 1
+        with open("s.json") as f:
+            report, file = words(json.load(f)), words(record(path))
+        if "--ranges=%s" % n in set(file["facts"]) - set(report["facts"]):
+            file["facts"].pop()  # a range itself
+        bad += ["%s: the report has %s, the file %s" % (path, report[k], file[k]) for k in report if report[k] != file[k]]
+    result(seen and not bad, "%s: the record of each stage in its report is that in its file" % name, "\n".join(bad))
+
+
 def main():
     prepare()
+    for name in sorted(JOBS):
+        alike(name)
     for i in range(2):
         must(["decompose", "-q", "--min", "16", "--max", "128", "--tail", "drop", "-o", "n%d.tks" % i, "t%d.tks" % i])
         must(["pack", "-q", "--length", "128", "-o", "q%d.tks" % i, "t%d.tks" % i])

@@ -184,6 +184,10 @@ struct slu_tool {
      * (tools/cli/cli_flow.h) in the options. NULL: the program has no flows. */
     const struct slu_flow_spec *(*flow)(const struct cli_ctx *ctx);
     size_t flow_at;
+    /* Adds to the record of a stage what follows from the options and is not in their
+     * words, such as what an option with `from` decides before that stage. NULL: no
+     * facts. */
+    int (*facts)(const struct cli_ctx *ctx, struct slu_made *m, struct slu_err *err);
     /* The mode, a static string for reports, of a program that can run more than once
      * in a pipe. NULL: the program has one mode. */
     const char *(*mode)(const struct cli_ctx *ctx);

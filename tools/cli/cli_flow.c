@@ -83,6 +83,16 @@ static bool takes_ranges(const struct slu_flow_spec *spec, const struct slu_stag
     return false;
 }
 
+uint64_t cli_flow_ranges(const struct cli_ctx *ctx)
+{
+    const struct slu_stage *s = cli_flow_stage(ctx);
+
+    if (!s || !takes_ranges(ctx->tool->flow(ctx), s))
+        return 0;
+    const uint64_t n = cli_flow_opts_of(ctx)->ranges;
+    return n ? n : ctx->common.part.n;
+}
+
 static int check(const struct cli_ctx *ctx, const struct cli_flow_opts *o,
                  const struct slu_flow_spec *spec, const struct slu_stage *s,
                  struct slu_err *err)

@@ -49,6 +49,8 @@ struct cli_flow_opts {
 const struct cli_flow_opts *cli_flow_opts_of(const struct cli_ctx *ctx);
 /* The stage of --stage; NULL: no --stage, or no stage of this name. */
 const struct slu_stage *cli_flow_stage(const struct cli_ctx *ctx);
+/* How many ranges the stage of --stage makes for later ones; 0: none. */
+uint64_t cli_flow_ranges(const struct cli_ctx *ctx);
 bool cli_flow_is(const struct cli_ctx *ctx, const char *stage);
 /* Whether --stage or --stages is given. */
 bool cli_flow_asked(const struct cli_ctx *ctx);

@@ -60,8 +60,11 @@ static int put_sources(struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *e
 
 static int make(struct cli_ctx *ctx, struct cli_record *r, struct slu_err *err)
 {
+    const uint64_t ranges = cli_flow_ranges(ctx);
     int rc = cli_made(ctx, &r->made, CLI_OF_OUTPUT, err);
 
+    if (!rc && ranges) /* a number of its own in the work file */
+        rc = slu_made_fact(&r->made, err, "--ranges=%llu", (ull)ranges);
     return rc || !has_inputs(ctx) ? rc : put_sources(ctx, &r->sources, err);
 }
 

@@ -269,6 +269,8 @@ int cli_made(const struct cli_ctx *ctx, struct slu_made *m, enum cli_scope scope
         if (scope != CLI_OF_STAGES && !cli_hidden(t, o))
             rc = add_option(m, o, 0, &ctx->common, &common, scope, err);
     free(plain);
+    if (!rc && scope != CLI_OF_STREAM && t->facts && cli_stage_of(ctx))
+        rc = t->facts(ctx, m, err);
     return rc || scope != CLI_OF_OUTPUT ? rc : add_sets(ctx, m, err);
 }
 

@@ -217,6 +217,19 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
                : NULL;
 }
 
+/* The version of the rule by which words are cut; and with an index, stage sign of --exact
+ * writes more, so whoever adds --save-index begins with it. */
+static int facts(const struct cli_ctx *ctx, struct slu_made *m, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    if (o->near)
+        return slu_made_fact(m, err, "unit=%s", slu_unit_param((enum slu_unit)o->unit));
+    return flow(ctx) == slu_exact_spec(false, true)
+               ? slu_made_fact(m, err, "--save-index")
+               : SLU_OK;
+}
+
 static const char *mode_of(const struct cli_ctx *ctx)
 {
     for (size_t i = 0; i < N_MODE; i++)
@@ -447,6 +460,7 @@ const struct slu_tool slu_tool = {
     .check_part = check_part,
     .flow = flow,
     .flow_at = AT(flow),
+    .facts = facts,
     .mode = mode_of,
     .inputs = cli_flow_inputs,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"

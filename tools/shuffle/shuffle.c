@@ -436,6 +436,7 @@ const struct slu_tool slu_tool = {
     .check_part = check_part,
     .flow = shuffle_flow,
     .flow_at = AT(flow),
+    .facts = shuffle_facts,
     .inputs = cli_flow_inputs,
     .prints = prints,
     .replaces = replaces,

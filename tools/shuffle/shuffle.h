@@ -126,6 +126,9 @@ void shuffle_account_left(struct slu_account *l, const struct slu_permute_result
 /* ---- tools/shuffle/stages.c ---- */
 
 const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx);
+/* slu_tool.facts. */
+SLU_MUST_USE int shuffle_facts(const struct cli_ctx *ctx, struct slu_made *m,
+                               struct slu_err *err);
 /* Refuses options that contradict --stage. */
 SLU_MUST_USE int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int shuffle_stage(struct cli_ctx *ctx, struct slu_err *err);

@@ -326,6 +326,13 @@ const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx)
     return slu_shuffle_flow_spec(plan_of(o), o->shards.format >= 0);
 }
 
+/* What matters of the format of shards before there are any. */
+int shuffle_facts(const struct cli_ctx *ctx, struct slu_made *m, struct slu_err *err)
+{
+    return slu_made_fact(m, err, "order=%s",
+                         shuffle_permute_cfg(ctx).by_bucket ? "buckets" : "all");
+}
+
 static int report(struct job *j, const struct slu_flow_report *r, struct slu_err *err)
 {
     struct cli_ctx *ctx = j->ctx;

@@ -371,13 +371,6 @@ static int save(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- the flow ---- */
 
-/* Whoever adds --save-index to a folder begins with sign. */
-static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
-{
-    (void)ctx;
-    return slu_made_fact(m, err, "--save-index");
-}
-
 #define IN(t, reach) (const struct slu_stage_input[]){{t, reach}}, 1
 #define OUT(t)       (const unsigned[]){t}, 1
 #define TABLE(origin)                                                                  \
@@ -416,7 +409,7 @@ static const struct slu_flow_spec spec = {"exact", tables, stages, TABLES, 3, NU
                                                    stages,  TABLES,
                                                    3,       NULL},
                                   spec_of_index = {"exact", tables, with_index,
-                                                   TABLES,  4,      facts};
+                                                   TABLES,  4,      NULL};
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs, bool index)
 {

@@ -16,13 +16,6 @@ enum {
 
 /* ---- sign ---- */
 
-/* The version of the rule by which words are cut. */
-static int facts(const void *ctx, struct slu_made *m, struct slu_err *err)
-{
-    return slu_made_fact(m, err, "unit=%s",
-                         slu_unit_param(((const struct slu_near *)ctx)->cfg.unit));
-}
-
 int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,
                  struct slu_err *err)
 {
@@ -412,10 +405,10 @@ enum { N_STAGE = sizeof stages / sizeof *stages };
 
 /* Without the stage index, and with it. */
 static const struct slu_flow_spec specs[2][2] = {
-    {{"near", tables, stages, NEAR_TABLES, N_STAGE - 1, facts},
-     {"near", tables, stages, NEAR_TABLES, N_STAGE, facts}},
-    {{"near", by_prio, stages, NEAR_TABLES, N_STAGE - 1, facts},
-     {"near", by_prio, stages, NEAR_TABLES, N_STAGE, facts}},
+    {{"near", tables, stages, NEAR_TABLES, N_STAGE - 1, NULL},
+     {"near", tables, stages, NEAR_TABLES, N_STAGE, NULL}},
+    {{"near", by_prio, stages, NEAR_TABLES, N_STAGE - 1, NULL},
+     {"near", by_prio, stages, NEAR_TABLES, N_STAGE, NULL}},
 };
 
 const struct slu_flow_spec *slu_near_spec(bool prio, bool index)

@@ -21,7 +21,7 @@ for month in range(1, 4):
                 text = " ".join(d) if rng.random() < 0.98 else " "
                 f.write(json.dumps({"id": "%d%s%d" % (month, name, i), "text": text}) + "\n")
 PY
-steps() { printf '%s\n' 'tokenize = --id-field id' ${MORE:+'dedup ='} 'dedup = --near --threshold 0.7'; }
+steps() { printf '%s\n' 'tokenize = --id-field id' ${MORE:+'dedup ='} 'dedup = --near --threshold 0.7' 'seed = 3'; }
 { printf '%s\n' 'input = m1-*.jsonl' 'tokenizer = bytes' 'parts = 2' 'index = yes' && steps; } >r1
 { printf '%s\n' 'extends = m1' 'input = m2-a.jsonl' 'input = m2-b.jsonl' 'parts = 3' 'index = yes' && steps; } >r2
 { printf '%s\n' 'extends = m2' 'input = m3-*.jsonl' 'parts = 1' && steps; } >r3
@@ -71,6 +71,8 @@ no "alone without extends" 'bad:3: alone = yes: is for a recipe with extends' "$
 no "an index of nothing" 'bad:3: index = yes: there is no dedup' "${new[@]}" 'index = yes'
 no "an index by two lines" 'bad:4: --save-index: follows from index = yes' "${new[@]}" 'index = yes' 'dedup = --near --save-index=x'
 no "numbers of sources by two lines" 'bad:4: --source-base: follows from extends' 'extends = m2' "${new[@]}" 'tokenize = --source-base 9'
+no "without its seed" 'bad:4: dedup: .*/m1/near.index: was made with seed=3, and this run has seed=0' 'extends = m2' "${new[@]}" 'dedup = --near'
+no "another seed" 'bad:4: dedup: m1/near.index: was made with seed=3, and this run has seed=4' "${new[@]}" 'seed = 4' 'dedup = --near --against m1/near.index'
 no "sets beside texts" 'bad:1: input: is for texts, and line 3 reads sets' "${new[@]}" 'set = m1/shards'
 no "no program for sets" 'bad:1: set: no line says what to do with it' 'set = m1' 'parts = 1'
 no "a folder that is no set" 'bad:1: set = m1: is no finished set of shards; of a folder of sluice-batch it is shards' \

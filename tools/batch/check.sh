@@ -64,23 +64,31 @@ rehearse() {
         program_of "$step"
         to=$scratch/$step awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/facts.$program" - \
             <"$scratch/options.$step" >"$scratch/words"
-        small=1
         grep '^F ' "$scratch/words" >"$scratch/files"
         while read -r _ option file; do
             check_file "$option" "$file"
         done <"$scratch/files"
         [ -n "$from" ] || continue # no program makes a short set
         ! mixes_domains || grep -q -e '--domain' "$scratch/options.tokenize" || check_mix
-        eval "set -- $(sed -n 's/^W //p' "$scratch/words")"
+        set -- --stats "$scratch/$step.stats" -o "$scratch/$step.out"
         [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
-        "$bin/$prefix$program" -q -T 1 "$@" --stats "$scratch/$step.stats" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {
-            why=$(tail -n 1 "$scratch/err")
-            case $why in "tokenize: $(value tokenizer): "*) step=tokenizer ;; esac
-            die "$(at "$step"): $why"
-        }
+        against=''
+        try "$@"
+        # Part 1 reads only the heads of indexes, which may be long.
+        against=1
+        ! grep -q '^A' "$scratch/words" || try --stage sign --work "$scratch/$step.work" --part 1/2
         [ "$step" != tokenize ] || ! given extends || same_tokenizer
         from=$scratch/$step.out
     done
+}
+# try OPTION...: runs the step in one process, with these options after its own.
+try() {
+    eval "set -- $(sed -n 's/^W //p' "$scratch/words") \"\$@\""
+    "$bin/$prefix$program" -q -T 1 --seed "$(value seed 0)" "$@" "$from" </dev/null >/dev/null 2>"$scratch/err" || {
+        why=$(tail -n 1 "$scratch/err")
+        case $why in "tokenize: $(value tokenizer): "*) step=tokenizer ;; esac
+        die "$(at "$step"): $why"
+    }
 }
 mixes_domains() {
     [ "$step" = shuffle ] && grep -q -e '--mix[ =]\|--mix-schedule' "$scratch/options.shuffle" &&
@@ -97,12 +105,8 @@ check_mix() {
             die "$(at shuffle): shuffle: --mix $name: no input has this domain; inputs have $(sed -n 's/^input\.\(.*\) = .*/\1/p' "$recipe" | sort -u | paste -s -d ' ' -)"
     done <"$scratch/mix"
 }
-# check_file OPTION FILE: the folder of an output; whether all indexes are small enough to be read once more.
+# check_file OPTION FILE: the folder of an output.
 check_file() {
-    if [ "$1" = against ]; then
-        [ -z "$(find -L "$2" -size +64M 2>/dev/null)" ] || small=''
-        return
-    fi
     case $2 in
     "$OUT/$step.index") return ;;
     */*) folder=${2%/*} ;;

@@ -1,10 +1,10 @@
 # options.awk - sluice-batch: run with words.awk; checks by what a program says of its options (--facts) whether words
 # are its options. Run as: awk -f options.awk FACTS -   with the line of words on standard input; prints the first error, in
 # one line.
-# With to=PREFIX in the environment, for rehearse() and after such a check, prints "F OPTION FILE" for each output and index
-# that an option names, and "W WORDS": the words for eval, with PREFIX.OPTION for outputs and without the options that depend
-# on the text and its files. An index is left out unless $small is set. With sample=1 too, all options stay, and outputs are
-# PREFIX.OPTION.{part}.
+# With to=PREFIX in the environment, for rehearse() and after such a check, prints "F OPTION FILE" for each output that an
+# option names, "A" for an index, and "W WORDS": the words for eval, with PREFIX.OPTION for outputs and without the options
+# that depend on the text and its files. An index is left out unless $against is set. With sample=1 too, all options stay,
+# and outputs are PREFIX.OPTION.{part}.
 # Abbreviated names are refused, because sluice-batch looks for some options by name; so are operands, because inputs
 # come from the recipe.
 function bad(why) {
@@ -70,12 +70,14 @@ function by_line(name) {
         print "W " all
 }
 function rehearse(w, value) {
-    if (is(name, "output") || name == "against")
+    if (is(name, "output"))
         print "F", name, value
     if (is(name, "output"))
         all = all " --" name "=" quoted(to "." name (sample && !is(name, "staged") ? ".{part}" : ""))
-    else if (name == "against" && !sample)
-        all = all " ${small:+--against=" quoted(value) "}"
+    else if (name == "against" && !sample) {
+        print "A"
+        all = all " ${against:+--against=" quoted(value) "}"
+    }
     else if (sample || !is(name, "of-text"))
         all = all " " quoted(w) (name in takes && takes[name] == "one" && w !~ /=/ ? " " quoted(value) : "")
 }

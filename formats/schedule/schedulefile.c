@@ -2,6 +2,7 @@
 #include "formats/schedule/schedulefile.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -240,6 +241,22 @@ int slu_schedulefile_next(struct slu_schedulefile *f, struct slu_train_step *ste
         f->at++;
         ++*n;
     }
+    return SLU_OK;
+}
+
+int slu_schedulefile_of(const struct slu_steps_info *info, const char *path,
+                        const char *places, const char *set, bool *sure,
+                        struct slu_err *err)
+{
+    char sum[33], seal[32];
+
+    slu_u128_hex(info->checksum, sum);
+    if (!info->has_checksum || !strstr(places, sum))
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: is a schedule of another set than %s: of checksum %s",
+                        path, set, sum);
+    snprintf(seal, sizeof seal, "\"%016llx\"", (unsigned long long)info->seal);
+    *sure = info->seal && strstr(places, seal);
     return SLU_OK;
 }
 

@@ -60,6 +60,12 @@ SLU_MUST_USE int slu_schedulefile_open(struct slu_schedulefile **f, const char *
                                        struct slu_err *err);
 /* Borrowed. */
 const struct slu_steps_info *slu_schedulefile_info(const struct slu_schedulefile *f);
+/* Compares a schedule with a set that has these places (slu_manifests_put_places).
+ * SLU_E_MISMATCH: another set, of other contents. *sure: the sequences have the order for
+ * which it was made; false: they can have another. */
+SLU_MUST_USE int slu_schedulefile_of(const struct slu_steps_info *info,
+                                     const char *path, const char *places,
+                                     const char *set, bool *sure, struct slu_err *err);
 uint64_t slu_schedulefile_first(const struct slu_schedulefile *f);
 uint64_t slu_schedulefile_count(const struct slu_schedulefile *f);
 /* The next read returns step k of the training, which must be in the file or just after

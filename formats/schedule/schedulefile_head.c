@@ -14,6 +14,7 @@ enum {
     FIELDS_AT = 48,
     DIGEST_AT = 136,
     CHECKSUM_AT = 152,
+    SEAL_AT = 168,
     ROW_FIELDS = 7,
     BLOCK_AT = 8 * (ROW_FIELDS + SLU_N_DROP) /* in a row */
 };
@@ -64,6 +65,7 @@ int slu_sf_put_header(struct slu_buf *b, const struct slu_steps_info *info,
     if (info->has_checksum) {
         slu_put_le64(p + CHECKSUM_AT, info->checksum.lo);
         slu_put_le64(p + CHECKSUM_AT + 8, info->checksum.hi);
+        slu_put_le64(p + SEAL_AT, info->seal);
     }
     for (size_t i = 0; i < info->n_bucket; i++)
         put_row(p + SLU_SF_FIXED + SLU_SF_BUCKET * i, &info->bucket[i]);
@@ -206,8 +208,8 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
     size_t n = slu_le32(p + 20);
     if (slu_le32(p + 16) != SLU_SF_RECORD || v[10] != SLU_SF_BLOCK || flags & ~known ||
         bytes != SLU_SF_FIXED + SLU_SF_BUCKET * n || n == 0 ||
-        (!(flags & SLU_SF_HAS_CHECKSUM) && !zeros(p + CHECKSUM_AT, 16)) ||
-        !zeros(p + CHECKSUM_AT + 16, SLU_SF_HASH_AT - CHECKSUM_AT - 16))
+        (!(flags & SLU_SF_HAS_CHECKSUM) && !zeros(p + CHECKSUM_AT, 24)) ||
+        !zeros(p + SEAL_AT + 8, SLU_SF_HASH_AT - SEAL_AT - 8))
         return slu_fail(err, SLU_E_FORMAT,
                         "the header has a field or flag that version %u does not have",
                         slu_le32(p + 8));
@@ -234,6 +236,7 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
     info->shards_digest.hi = slu_le64(p + DIGEST_AT + 8);
     info->checksum.lo = slu_le64(p + CHECKSUM_AT);
     info->checksum.hi = slu_le64(p + CHECKSUM_AT + 8);
+    info->seal = slu_le64(p + SEAL_AT);
     bool rows = true;
     for (size_t i = 0; i < n; i++)
         rows = get_row(&info->bucket[i], p + SLU_SF_FIXED + SLU_SF_BUCKET * i) && rows;

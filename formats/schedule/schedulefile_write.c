@@ -111,6 +111,9 @@ int slu_schedulefile_put_json(struct slu_buf *t, const struct slu_steps_info *in
                             hex, info->has_checksum ? "\"" : "",
                             info->has_checksum ? sum : "null",
                             info->has_checksum ? "\"" : "");
+    if (!rc && info->seal)
+        rc = slu_buf_printf(t, err, "\"set_xxh3_64\": \"%016llx\", ",
+                            (unsigned long long)info->seal);
     if (!rc)
         rc = slu_buf_printf(t, err, "\"buckets\": [");
     for (size_t i = 0; i < info->n_bucket && !rc; i++)

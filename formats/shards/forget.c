@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/shards/manifests.h"
 #include "formats/shards/shardset.h"
 #include "formats/shards/shard_private.h"
 #include "lib/base/map.h"
@@ -259,19 +260,7 @@ int slu_forget_steps(const struct slu_forget *f, struct slu_step_list *steps,
 int slu_forget_put_places(const struct slu_forget *f, struct slu_buf *out,
                           struct slu_err *err)
 {
-    struct slu_json_value root = slu_shardset_report(f->set), v = SLU_JSON_NONE;
-    struct slu_json_iter it;
-    const char *s = "", *before = "";
-    size_t n;
-    int rc = slu_buf_append(out, "[", 1, err);
-
-    if (slu_json_get(root, "forgotten", &v))
-        (void)slu_json_get(v, "same_places", &v);
-    for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it); before = ", ")
-        if (slu_json_string(it.value, &s, &n))
-            rc = slu_buf_printf(out, err, "%s\"%s\"", before, s);
-    s = slu_json_get_string(root, "checksum", "");
-    return rc ? rc : slu_buf_printf(out, err, "%s\"%s\"]", before, s);
+    return slu_manifests_put_places(slu_shardset_report(f->set), out, err);
 }
 
 /* ---- how the set was made ---- */

@@ -65,8 +65,7 @@ struct slu_step_list; /* lib/stream/steps.h */
 /* Joins the steps that made the set to *steps. */
 SLU_MUST_USE int slu_forget_steps(const struct slu_forget *f,
                                   struct slu_step_list *steps, struct slu_err *err);
-/* Appends the checksums of the set, and of those that it was made of in the same way, as
- * a JSON array. The sequences have the same places in all of these. */
+/* slu_manifests_put_places of the set. */
 SLU_MUST_USE int slu_forget_put_places(const struct slu_forget *f, struct slu_buf *out,
                                        struct slu_err *err);
 /* NULL is legal. */

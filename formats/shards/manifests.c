@@ -10,6 +10,7 @@
 
 #include "formats/shards/set_out.h"
 #include "formats/shards/shard_dir.h"
+#include "formats/shards/shard_private.h"
 #include "lib/base/io.h"
 #include "lib/base/json.h"
 
@@ -295,6 +296,26 @@ static int report_buckets(struct slu_bucket_counts *s, struct slu_json_value roo
     return rc;
 }
 
+int slu_manifests_put_places(struct slu_json_value report, struct slu_buf *out,
+                             struct slu_err *err)
+{
+    struct slu_json_value v = SLU_JSON_NONE;
+    struct slu_json_iter it;
+    const char *s = "", *before = "[";
+    size_t n;
+    int rc = SLU_OK;
+
+    if (slu_json_get(report, "forgotten", &v))
+        (void)slu_json_get(v, "same_places", &v);
+    for (slu_json_iter_init(&it, v); !rc && slu_json_next(&it); before = ", ")
+        if (slu_json_string(it.value, &s, &n))
+            rc = slu_buf_printf(out, err, "%s\"%s\"", before, s);
+    return rc ? rc
+              : slu_buf_printf(out, err, "%s\"%s\", \"%s\"]", before,
+                               slu_json_get_string(report, "checksum", ""),
+                               slu_json_get_string(report, "xxh3_64", ""));
+}
+
 /* Reads DIR/report.json, which the sets of the reference trainer lack: its buckets, and
  * the checksum. */
 static int add_report(struct slu_bucket_counts *s, const char *dir, bool *found,
@@ -320,6 +341,16 @@ static int add_report(struct slu_bucket_counts *s, const char *dir, bool *found,
                           "%s: says %llu sequences, and the buckets have %llu", path,
                           (unsigned long long)said, (unsigned long long)seen);
         s->has_checksum = sum && get_checksum(root, &s->checksum);
+        (void)slu_shards_hex(root, "xxh3_64", &s->seal, 1);
+        struct slu_buf places = SLU_BUF_INIT;
+        if (!rc && s->has_checksum)
+            rc = slu_manifests_put_places(root, &places, err);
+        free(s->places);
+        s->places =
+            !rc && places.len ? strndup((const char *)places.data, places.len) : NULL;
+        slu_buf_release(&places);
+        if (!rc && s->has_checksum && !s->places)
+            rc = slu_fail_nomem(err, 64);
     }
     slu_json_free(j);
     free(path);
@@ -421,6 +452,11 @@ static int merge(struct slu_bucket_counts *s, struct slu_bucket_counts *from,
     s->from_report = s->from_report || from->from_report;
     s->has_checksum = only && from->has_checksum;
     s->checksum = from->checksum;
+    s->seal = from->seal;
+    if (s->has_checksum) {
+        s->places = from->places;
+        from->places = NULL;
+    }
     slu_bucket_counts_release(from);
     return rc;
 }
@@ -430,6 +466,8 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
 {
     struct stat st;
     s->has_checksum = false; /* the checksum is that of one complete set */
+    free(s->places);
+    s->places = NULL;
     if (stat(path, &st))
         return slu_fail_errno(err, "%s", path);
     if (!S_ISDIR(st.st_mode))

@@ -9,6 +9,7 @@
 #ifndef SLU_MANIFESTS_H
 #define SLU_MANIFESTS_H
 
+#include "lib/base/json.h"
 #include "lib/schedule/schedule.h"
 
 /* Adds what path names: a shard set (a folder with D_<i>/manifest.jsonl or with
@@ -19,4 +20,9 @@
  * SLU_E_FORMAT names manifest and line. */
 SLU_MUST_USE int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
                                    struct slu_err *err);
+/* Appends, of the report of a set, its checksum and its seal, and those of the sets that
+ * `forget` made it of, as a JSON array. The sequences have the same places in all of
+ * these. */
+SLU_MUST_USE int slu_manifests_put_places(struct slu_json_value report,
+                                          struct slu_buf *out, struct slu_err *err);
 #endif

@@ -16,6 +16,7 @@ void slu_bucket_counts_release(struct slu_bucket_counts *s)
     for (size_t i = 0; i < s->n_bucket; i++)
         free(s->bucket[i].manifest);
     free(s->bucket);
+    free(s->places);
     slu_bucket_counts_init(s);
 }
 

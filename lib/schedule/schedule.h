@@ -47,6 +47,8 @@ struct slu_bucket_counts {
     bool from_report;         /* the set's format has no manifests */
     bool has_checksum;        /* the set has a report */
     struct slu_u128 checksum; /* of the set's tokens (DESIGN.md, Conservation) */
+    uint64_t seal;            /* of the set's files, so of its order; 0: not known */
+    char *places; /* of the set with a report: slu_manifests_put_places; owned */
 };
 
 void slu_bucket_counts_init(struct slu_bucket_counts *s);

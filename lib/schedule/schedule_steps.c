@@ -275,6 +275,7 @@ static int fill_info(struct slu_steps_info *info, const struct slu_bucket_counts
     info->shards_digest = slu_bucket_counts_digest(s);
     info->has_checksum = s->has_checksum;
     info->checksum = s->checksum;
+    info->seal = s->has_checksum ? s->seal : 0;
     info->bucket = calloc(s->n_bucket, sizeof *info->bucket);
     if (!info->bucket)
         return slu_fail_nomem(err, s->n_bucket * sizeof *info->bucket);

@@ -107,6 +107,7 @@ struct slu_steps_info {
     struct slu_u128 shards_digest; /* slu_bucket_counts_digest */
     bool has_checksum;
     struct slu_u128 checksum; /* of the shard set's tokens (DESIGN.md, Conservation) */
+    uint64_t seal;            /* xxh3_64 of its report.json; 0: not known */
     struct slu_steps_bucket *bucket; /* owned */
     size_t n_bucket;
 };

@@ -220,7 +220,7 @@ class Set:
     label_tokens: bool  #: sequences have one id more than their bucket's length
     masks: bool  #: it says of each token whether it is trained on
     checksum: str | None  #: of the set's contents, in any order
-    same_places: tuple[str, ...] = ()  #: of the sets that `forget` made it of, one by one
+    same_places: tuple[str, ...] = ()  #: checksum and identity of each set that `forget` made it of
     identity: str  #: of the set as it was written: contents, order and files
     eos_id: int | None
     pad_id: int | None
@@ -321,7 +321,8 @@ class ShardSet(Set):
         self.checksum, self.vocab_size = digits(r["checksum"], 32), count(t["vocab_size"])
         self.eos_id, self.pad_id = (None if t[k] is None else count(t[k]) for k in ("eos_id", "pad_id"))
         self.masks = "mask_checksum" in r
-        self.same_places = tuple(digits(c, 32) for c in r.get("forgotten", {}).get("same_places", ()))
+        before = r.get("forgotten", {}).get("same_places", ())
+        self.same_places = tuple(digits(c, 32 if len(c) > 16 else 16) for c in before)
         check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self.identity, self._report)
         if self.format not in FORMATS:
             raise SluiceError(f"{self.path}: format {self.format}: this version reads {', '.join(FORMATS)}")

@@ -210,7 +210,7 @@ def step_of(batches: Batches, state: dict[str, Any]) -> int:
             f"the state belongs to another schedule ({state.get('schedule')}) than {batches.schedule.where} "
             f"({batches.schedule.identity}); go on with the schedule and the set of the first run"
         )
-    if state.get("set") != batches.data.identity:
+    if state.get("set") not in (batches.data.identity, *batches.data.same_places):
         raise SluiceError(
             f"the state belongs to another set than {batches.data.path}, which may have another order; go "
             "on with the set of the first run"

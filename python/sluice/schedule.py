@@ -93,8 +93,9 @@ class Schedule:
         self._number = {r.length: i for i, r in enumerate(self._rows)}
         self._order = lru_cache(16)(self._of_epoch)
         self.checksum = f"{high << 64 | low:032x}" if flags & _HAS_CHECKSUM else None  #: of the set's contents
-        # Steps are the same for any number of ranks (offset 88) and wherever the file begins.
-        head[88:96], head[112:128] = bytes(8), bytes(16)
+        # Steps are the same for any number of ranks (offset 88), wherever the file begins, and whether or not it says
+        # of which files the set is (168), as those of earlier versions do not.
+        head[88:96], head[112:128], head[168:176] = bytes(8), bytes(16), bytes(8)
         self.identity = hashlib.sha256(head).hexdigest()[:32]  #: the same for the same steps
 
     def _row(self, row: tuple[int, ...]) -> _Row:

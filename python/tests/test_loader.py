@@ -231,6 +231,26 @@ def test_wrong_schedules() -> None:
         sluice.Loader(sluice.open(other), file).load_state_dict(sluice.Loader(data, file).state_dict())
 
 
+def test_forgotten() -> None:
+    """A training goes on, by its schedule and from its state, with the set without a document; twice."""
+    needs("xxhash")
+    file, _ = schedule("olmo")
+    data = sluice.open(shards("olmo"))
+    states = [sluice.Loader(data, file).state_dict()]
+    for where in (path("forgotten"), path("forgotten-2")):
+        records = map(json.loads, run("inspect", "--records", data.path).splitlines())
+        with open(path("drop"), "w") as f:
+            f.write(next(s["id"] for r in records for s in r["segments"] if "id" in s) + "\n")
+        run("forget", "-q", "--accept-mismatch", f"--ids-drop={path('drop')}", "-o", where, data.path)
+        data = sluice.open(where)
+        loader = sluice.Loader(data, file)
+        for state in states:
+            loader.load_state_dict(state)
+        states.append(loader.state_dict())
+    with refused("another set"):
+        sluice.Loader(sluice.open(shards("olmo")), file).load_state_dict(states[-1])
+
+
 def test_left_out() -> None:
     """Buckets that no step takes are warned of, with their sequences and why; and nothing else is."""
     needs("xxhash")

@@ -85,7 +85,7 @@ print(len(touched))')
 
         status "$name: again" 0 forget "$@" -T 1 --ids-drop two -o again new
         check "$name: what is left then" left old again both
-        same "$name: its places are those of both sets" '2' "$(json again/report.json 'len(d["forgotten"]["same_places"])')"
+        same "$name: its places are those of both sets" '4' "$(json again/report.json 'len(d["forgotten"]["same_places"])')"
         status "$name: the second set is whole" 0 inspect --verify again
         rm -rf three
         status "$name: it is an input" 0 shuffle -q --order keep -o three.tks again
@@ -172,6 +172,28 @@ for r in map(json.loads, open("gone")):
     print([s["step"] for s in steps if s["length"] == n and r["sequence"] in s.get("numbers", range(s["first"], s["first"] + s["sequences"]))])')" "$("$PYTHON" -c 'import json
 for r in map(json.loads, open("gone")): print(r["steps"])')"
 status "the schedule is one of the new set" 0 inspect --verify s.sched new
+empty "  whose order is known" "$(cat err)"
+status "  and of a third" 0 forget --pad-id 258 --ids-drop two --list gone2 --schedule s.sched -o third new
+check "  whose order is known" shell '! grep order err'
+schedule -q --trainer generic --batch-tokens 2Ki -o new.sched new
+status "that of the new set is none of the old one" 1 inspect --verify new.sched old
+check "  which says why" grep -q 'new.sched: is a schedule of another set than old: of checksum' err
+shuffle -q --seed 4 --format mds --shard-sequences 8 -o order m.plain.tks
+status "the same documents in another order" 0 inspect --verify s.sched order
+check "  are warned of" grep -q 's.sched: was made for a set of the same contents as order in other files; if their order is another' err
+status "  by forget, too" 0 forget --pad-id 258 --ids-drop one --list gone2 --schedule s.sched -o third.order order
+check "  which names both" grep -q 's.sched: was made for a set of the same contents in other files; if its order is not that of order, the steps' err
+"$PYTHON" -c 'import json
+r = json.load(open("old/report.json"))
+del r["xxh3_64"]
+json.dump(r, open("order/report.json", "w"))'
+schedule -q --trainer generic --batch-tokens 2Ki --epochs 2 -o was.sched order
+status "a schedule without the seal of its set, as earlier versions made them" 0 inspect --verify was.sched old
+empty "  is sound" "$(cat err)"
+status "  and forget" 0 forget --pad-id 258 --ids-drop one --list gone2 --schedule was.sched -o third.was old
+check "  says that the order is not known" grep -q 'was.sched: was made by an earlier version, and does not say in which order' err
+same "  with the steps of that of today" "$(cat gone)" "$(cat gone2)"
+rm -rf third third.order third.was order gone2
 echo d5 >ids
 status "one document" 0 forget --pad-id 258 --ids-drop ids -o said old
 check "  is one" grep -q '^forget: 1 document and [0-9]* tokens are out of ' err

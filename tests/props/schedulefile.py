@@ -30,7 +30,8 @@ def parse(data):
     h = dict(zip(FIELDS, struct.unpack_from("<11Q", data, 48)))
     h.update(version=version, method=method, flags=flags, curriculum=data[32:48].rstrip(b"\0").decode())
     h["digest"], h["checksum"] = struct.unpack_from("<2Q", data, 136), struct.unpack_from("<2Q", data, 152)
-    assert not any(data[168:248]) and (flags >> 16 & 1 or h["checksum"] == (0, 0))
+    h["seal"] = struct.unpack_from("<Q", data, 168)[0]
+    assert not any(data[176:248]) and (flags >> 16 & 1 or (*h["checksum"], h["seal"]) == (0, 0, 0))
     shapes = ["grow-", "shrink-"]
     assert h["curriculum"] in ["odds", "natural", "uniform"] + [s + k for s in shapes for k in ("linear", "p2", "p100")]
     head = bytearray(data[:header_bytes])

@@ -111,19 +111,29 @@ static int read_schedule(struct cli_ctx *ctx, struct slu_forget *f,
     struct slu_buf places = SLU_BUF_INIT;
     uint64_t k = slu_schedulefile_first(file);
     size_t n = 1;
-    char hex[33];
+    bool sure = true;
     int rc = slu_forget_put_places(f, &places, err);
 
     u->info = slu_schedulefile_info(file);
     if (!rc)
         rc = slu_buf_append(&places, "", 1, err);
-    slu_u128_hex(u->info->checksum, hex);
-    if (!rc && (u->info->n_bucket > SLU_MAX_BUCKETS || !u->info->has_checksum ||
-                !strstr((const char *)places.data, hex)))
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is a schedule of another set than %s: of checksum %s",
-                      o->schedule, ctx->input[0], hex);
+    if (!rc)
+        rc = slu_schedulefile_of(u->info, o->schedule, (const char *)places.data,
+                                 ctx->input[0], &sure, err);
     slu_buf_release(&places);
+    if (!rc && u->info->n_bucket > SLU_MAX_BUCKETS)
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: has more buckets than %s", o->schedule,
+                      ctx->input[0]);
+    if (!rc && !sure)
+        cli_warn(ctx,
+                 "%s: %s; if its order is not that of %s, the steps in --list are "
+                 "those of other sequences",
+                 o->schedule,
+                 u->info->seal
+                     ? "was made for a set of the same contents in other files"
+                     : "was made by an earlier version, and does not say in "
+                       "which order its set is",
+                 ctx->input[0]);
     for (size_t b = 0; b < u->info->n_bucket && !rc; b++) {
         u->changes[b] = calloc(u->info->bucket[b].sequences / 8 + 1, 1);
         if (!u->changes[b])

@@ -454,10 +454,11 @@ static int print_steps(const struct seen *s, uint64_t most, struct slu_err *err)
 
 /* Checks that the shard set named after the schedule is the set that the schedule was
  * made for. */
-static int check_shards(const struct cli_ctx *ctx, const struct slu_steps_info *info,
+static int check_shards(struct cli_ctx *ctx, const struct slu_steps_info *info,
                         struct slu_err *err)
 {
     struct slu_bucket_counts set;
+    bool sure = true;
     int rc = SLU_OK;
     if (ctx->n_input == 1)
         return SLU_OK;
@@ -471,6 +472,14 @@ static int check_shards(const struct cli_ctx *ctx, const struct slu_steps_info *
                           "%s: made for other shards than those of %s", ctx->input[0],
                           ctx->input[1]);
     }
+    if (!rc && set.has_checksum && info->has_checksum)
+        rc = slu_schedulefile_of(info, ctx->input[0], set.places, ctx->input[1], &sure,
+                                 err);
+    if (!rc && !sure && info->seal)
+        cli_warn(ctx,
+                 "%s: was made for a set of the same contents as %s in other files; if "
+                 "their order is another, its steps have other sequences",
+                 ctx->input[0], ctx->input[1]);
     slu_bucket_counts_release(&set);
     return rc;
 }

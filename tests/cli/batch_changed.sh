@@ -87,9 +87,9 @@ while IFS='	' read -r n why change; do
     [ $n != 1 ] || same "  and its index" "$(sha fresh-early-$n/exact.index)" "$(sha early/exact.index)"
 done <<'EOT'
 1	exact-sign: was made without --save-index, now --save-index	$a index = yes
-0	exact-sign: was made with --save-index, now without	
+0	exact-sign: was made with --save-index, now without	s/^//
 2	exact-filter: shuffle-scatter was made with order=all, now order=buckets	s/^shuffle =/& --format mds/
-0	exact-filter: shuffle-scatter was made with order=buckets, now order=all	
+0	exact-filter: shuffle-scatter was made with order=buckets, now order=all	s/^//
 EOT
 # What changes nothing is no change.
 cat every/state/tokenize/? >lines-every

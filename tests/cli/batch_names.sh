@@ -229,6 +229,13 @@ status "a sample of more parts than there are" 1 sluice-batch --dry-run --sample
 check "  one line" one_line err
 status "a sample without --dry-run" 2 sluice-batch --sample-parts 1 estimated more
 
+printf '%s\n' 'input = in/x.jsonl' 'parts = 2' 'tokenize = --id-field id' 'dedup =' 'dedup = --near' 'index = yes' 'decompose =' >twice
+sluice-batch init twice there >/dev/null
+for i in 0 1; do sluice-batch task there tokenize $i; done
+status "an estimate of a folder that is there, with both kinds of duplicates" 0 sluice-batch --dry-run --sample-parts 1 twice there
+same "  of the whole recipe" "$(sluice-batch stages there | awk '$1 != "report" { print $1, $2 }')" \
+    "$(awk 'on && /^# in all/ { on = 0 } on { print $2, $3 } $2 == "task" { on = 1 }' out)"
+
 # Domains of several inputs by their folders, and fields that the text of the check has not.
 mkdir web code
 cp in/x.jsonl web

@@ -147,7 +147,7 @@ prepare() {
     check_names
     find_cwd
     with=1
-    if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
+    if [ -z "$some" ] && cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
     else
         check_options

@@ -29,14 +29,14 @@ ask_flows() {
         printf '%s\n' "$said" | sed "s/^/$step /"
     done
 }
-# options_of STEP: prints the lines of the recipe's options for the step.
+# options_of STEP: prints the lines of the recipe's options for the step; those of dedup name their mode.
 options_of() {
     case $program in
     dedup)
         save=''
         ! given index || [ "$1" = substring ] || save=$OUT/$1.index
         value dedup | save=$save awk -v m="$1" "$words_awk"'
-            mode($0) == m { print $0 (ENVIRON["save"] == "" ? "" : " --save-index " quoted(ENVIRON["save"])) }'
+            mode($0) == m { print (words($0) ? $0 : "--exact") (ENVIRON["save"] == "" ? "" : " --save-index " quoted(ENVIRON["save"])) }'
         ;;
     *) value "$program" ;;
     esac

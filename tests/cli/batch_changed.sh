@@ -254,6 +254,12 @@ tail -n 1 c.jsonl | sed 's/.*"id": *"\?\([^",}]*\).*/\1/' >>drop
 sluice-batch status listed >log 2>&1
 check "the list was changed: status" grep -q "^sluice-batch: choose: was made with other contents of the file of --ids-drop; 'sluice-batch resume .*listed' makes it again" log
 check "  counts it as not done" grep -q '^choose  *2  *0 ' log
+check "  and not as failed" shell '! grep -q failed$ log && ! grep -q "ended before it began" log'
+same "  the parts to make are those" "choose 0-1" "$(sluice-batch --pending listed 2>err | head -n 1)"
+files listed >before
+status "  clean" 0 sluice-batch clean listed
+check "  says the same, and keeps what is needed" grep -q 'listed: not whole' out
+same "  all of it" "$(cat before)" "$(files listed)"
 cp -a listed by-hand
 status "resume makes again what the list decides" 0 sluice-batch resume --local 2 listed
 check "  says why" grep -qx '  choose: was made with other contents of the file of --ids-drop' out
@@ -290,7 +296,7 @@ check "  so does status" shell 'sluice-batch status listed 2>&1 >status.out | gr
 mv kept in/new.jsonl
 mv in gone
 status "inputs that no part needs any more are gone" 0 sluice-batch --local 2 lists listed
-check "  what was made of them stays" grep -q "what tokenize made of it is kept$" err
+check "  what was made of them stays" grep -q "what was made of it is kept$" err
 status "  resume needs none" 0 sluice-batch resume --local 2 listed
 same "  nor does it look" 1 "$(wc -l <out)"
 sed 's/--id-field id/--id-field id --sample 0.5/' lists >needs

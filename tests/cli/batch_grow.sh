@@ -63,7 +63,7 @@ mkdir other
 sluice-batch init r1 begun >/dev/null
 no "no such folder" 'bad:1: extends = gone: there is no such folder' 'extends = gone' "${new[@]}"
 no "a folder of somebody else" 'bad:1: .*/other: no folder of sluice-batch' 'extends = other' "${new[@]}"
-no "a folder that is not finished" "bad:1: .*/begun: is not finished; 'sluice-batch resume' goes on with it" 'extends = begun' "${new[@]}"
+no "a folder that is not finished" "bad:1: .*/begun: is not finished; 'sluice-batch resume .*/begun' goes on with it" 'extends = begun' "${new[@]}"
 no "the best of the new ones" 'bad:4: choose --top: sees only the new documents, .*; write alone = yes if that is meant' \
     'extends = m2' "${new[@]}" 'choose = --top=10% --by length'
 no "passages of the new ones" 'bad:4: dedup --substring: sees only the new documents' 'extends = m2' "${new[@]}" 'dedup = --substring 50'
@@ -92,6 +92,8 @@ if [ -n "$MORE" ]; then
     check "  says so" grep -q "^sluice-batch: near-[a-z]*: was made with other contents of the file of --against; 'sluice-batch resume .*/m3' makes it again" err
     status "a third month of a second one that is not made again" 1 sluice-batch --local 2 r3 m3
     check "  is refused" grep -q "^sluice-batch: r3:1: .*/m2: is not what its recipe makes now: .*near-[a-z]* was made with other contents" err
+    status "  nor does it go on" 1 sluice-batch resume --local 2 m3
+    check "  for the same reason" grep -q "^sluice-batch: .*m3/recipe: .*/m2: is not what its recipe makes now: .*'sluice-batch resume .*/m2' makes it again" err
     for i in 2 3; do sluice-batch --local 2 r$i m$i >/dev/null; done
     sed 's/0.7/0.9/' rall >rall2
     for i in 2 3; do sed -i 's/0.7/0.9/' r$i; done
@@ -99,6 +101,26 @@ if [ -n "$MORE" ]; then
     sluice-batch --local 2 rall2 all >/dev/null
     same "all made again: one run again" "$(records all/stream/*.tks | sha)" "$(of_months)"
 fi
+# A folder above that is not what its recipe makes now, where the one between is.
+sed 's/tokenize =.*/& --ids-drop drop/' r1 >r1d
+: >drop
+sluice-batch --local 2 r1d m1 >/dev/null
+sluice-batch --local 2 r2 m2 >/dev/null
+seq -f '1a%g' 0 60 >drop
+status "a list of the first month has changed: the second" 0 sluice-batch status m2
+check "  names it" grep -q "^sluice-batch: .*m2/recipe: .*/m1: is not what its recipe makes now: tokenize: .*--ids-drop; 'sluice-batch resume .*/m1' makes it again" err
+status "  does not go on" 1 sluice-batch resume --local 2 m2
+check "  for the same reason" grep -q "^sluice-batch: .*m2/recipe: .*/m1: is not what its recipe makes now" err
+check "  and the third names the first" shell 'printf "%s\n" "extends = m2" "input = m3-a.jsonl" "parts = 1" >r4 && ! sluice-batch init r4 m4 2>err && grep -q "^sluice-batch: r4:1: .*/m1: is not what" err'
+: >drop
+mv m1 moved
+status "the first month was moved" 1 sluice-batch resume --local 2 m2
+check "  is named" grep -q "^sluice-batch: .*m2/recipe: .*/m1: there is no such folder, and .*/m2 extends it; move it back, or give the recipe of .*/m2 again with its new name" err
+sed 's/= m1$/= moved/' r2 >r2m
+status "  its new name" 0 sluice-batch --local 2 r2m m2
+same "  changes nothing" "$PWD/m2: all is done" "$(tail -n 1 out)"
+check "  that was made" shell '! grep -q "made again" out'
+mv moved m1
 
 # Sets of both, in parts as by one program.
 for i in 1 2; do
@@ -115,10 +137,35 @@ status "in fewer parts" 0 sluice-batch --local 2 fewer b
 check "  the one part that reads them makes fewer ranges" grep -qx '  shuffle-scatter: was made with --ranges=3, now --ranges=2' out
 rm -r b/shards/olmo-cache
 same "  has the same bytes" "$(sha_tree one)" "$(sha_tree b/shards)"
+ln -s b link
+for s in b/shards link/shards "$PWD/b/shards/../shards"; do
+    sed "1s|.*|set = $s|" both >own
+    status "a set that reads itself, $s" 1 sluice-batch --local 2 own b
+    check "  is refused" grep -q "^sluice-batch: own:1: set = $s: lies in .*/b, which this run writes; name another folder" err
+done
+sluice-batch --local 2 both b >/dev/null
+tokenize -q m1-a.jsonl | decompose -q --min 16 --max 64 --tail drop | shuffle -q --format olmo -o s3
+printf '%s\n' 'set = s1/shards' 'set = s3' 'parts = 2' 'shuffle = --format olmo' >bad
+status "sets of two tokenizers" 1 sluice-batch --local 2 bad x
+check "  are refused" grep -q '^sluice-batch: bad:2: set = s3: was made with another tokenizer than the sets before it' err
+check "  and make nothing" test ! -e x
+mv s1/shards gone
+cp -r b begun-set
+rm -rf begun-set/state/shuffle-scatter*
+for c in "resume --local 2 b" "status b" "--local 2 both b"; do
+    # shellcheck disable=SC2086 # words
+    status "a set that was read is gone: $c" 0 sluice-batch $c
+    check "  says so, and keeps what was made" shell 'grep -q "s1/shards: .*; what was made of it is kept$" err && test $(wc -l <err) = 1'
+done
+sed 's/olmo/olmo --shard-sequences 64/' both >both3
+status "  later stages may change" 0 sluice-batch --local 2 both3 b
+check "  with what was made of it" grep -qx '  kept: shuffle-scatter' out
+sluice-batch --local 2 both b >/dev/null 2>&1
+status "  if it is still to be read" 1 sluice-batch resume --local 2 begun-set
+check "  it is needed" grep -q 's1/shards: gone, and it was there when this folder was made; not all' err
+mv gone s1/shards
 if [ -n "$MORE" ]; then
     mv s1/shards gone
-    status "a set that is gone" 1 sluice-batch resume --local 2 b
-    check "  is named" grep -q 's1/shards: gone, and it was there' err
     cp -r s2/shards s1
     status "another set in its place" 0 sluice-batch status b
     check "  is named" grep -q "^sluice-batch: shuffle-scatter: was made with other contents of set 1; 'sluice-batch resume " err

@@ -11,7 +11,7 @@
 # "done", because state/tasks goes first; see current() in task.sh.
 
 # reckon NAME WITH: compares what OUT, which the user calls NAME, has with the recipe. WITH is 1 if inputs are compared too,
-# which $scratch/inputs lists, else 0. With --dry-run and status, $scratch/again then has the parts that count no more; else
+# which $scratch/inputs lists, else 0. With --dry-run and for look(), $scratch/again then has the parts that count no more; else
 # removes what they made, and replaces the recipe and the lists.
 reckon() {
     flows >"$scratch/flows"
@@ -19,8 +19,8 @@ reckon() {
     (old_tasks) || exit 1
     while :; do
         (look_at "$with") || exit 1
-        [ "$with" = 0 ] && grep -q '^M tokenize$' "$scratch/graph" || break
-        with=1 # parts of tokenize are to be made, so inputs count
+        [ "$with" = 0 ] && readers | sed 's/^\([^ ]*\).*/M \1/' | grep -qxFf - "$scratch/graph" || break
+        with=1 # parts that read inputs are to be made, so inputs count
         check_inputs
     done
     changed=''
@@ -28,13 +28,13 @@ reckon() {
     ! grep -q '^A ' "$scratch/graph" || changed=parts
     ! grep -q '^W .*whose reports have no record$' "$scratch/graph" ||
         die "$1: was made by an earlier version, whose reports have no record; finish it with that version, or name another folder"
-    if [ "$command" != status ]; then
+    if [ -z "$looks" ]; then
         [ -z "$changed" ] || [ "$(cat "$scratch/far")" != busy ] ||
             die "$1: parts are queued or running by the recipe of before; 'sluice-batch cancel $(show "$1" | sed 's/ $//')' stops them"
         [ -z "$changed" ] || tell "$1" | sed "s/^/${dry:+# }/"
     fi
     sed -n 's/^A //p' "$scratch/graph" >"$scratch/again"
-    [ -z "$dry" ] && [ "$command" != status ] || return 0
+    [ -z "$dry" ] && [ -z "$looks" ] || return 0
     if [ "$changed" = parts ] || [ -n "$(undone)" ]; then
         rm -f "$OUT/state/tasks"
         flow_list=$(cat "$scratch/old-flows") chain_list=$(cat "$scratch/old-chains")
@@ -103,12 +103,20 @@ record() {
     line="$stage$tab$(sed -n '1s/.*"arguments"/"arguments"/p' "$scratch/compared")"
     [ "$step $with" != 'tokenize 0' ] ||
         line=$line$(sed -n 's/^tokenize	.*\(, "all_inputs": "[0-9a-f]*"\)$/\1/p' "$OUT/state/records")
+    [ "$from" != sets ] || [ -z "$(gone)" ] || line=$(but_for_sets)
     grep -qxF -e "$line" "$OUT/state/records" 2>/dev/null || compare all "$@"
     printf '%s\n' "$line" >>"$scratch/records"
     s=$s name=$stage base=$base awk 'NR > 1 {
         sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))
         print
     }' "$scratch/compared" >>"$scratch/differs"
+}
+# but_for_sets: the line of before, if only the contents of sets are missing in the new one; else the new one.
+but_for_sets() {
+    [ ! -s "$OUT/state/records" ] || line=$line awk '
+        function bare(text) { gsub(/"set [0-9]+=[0-9a-f]+"(, )?/, "", text); sub(/, \]/, "]", text); sub(/"contents": \[\], /, "", text); return text }
+        !found && bare($0) == bare(ENVIRON["line"]) { found = 1; print }
+        END { exit found }' "$OUT/state/records" && printf '%s\n' "$line"
 }
 # compare WHICH COMMAND...: writes what --compare says of the stage's reports to $scratch/compared: of all, or of those of parts
 # that have not come to their end.
@@ -122,24 +130,44 @@ compare() {
     shift
     "$@" --compare "$scratch/reports" >"$scratch/compared" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
 }
-# other_inputs: says so if inputs are not what a whole tokenize read, or are gone, which resume and status do not count.
+# other_inputs: says so if inputs are not what was read, or are gone, which resume and status do not count; those that are
+# still to be read must be there, and sets that are there always count.
 other_inputs() {
-    [ "$(done_of tokenize)" = "$(value parts)" ] || return 0
+    all_read || return 0
+    why=$(gone)
+    if given set || [ -n "$why" ]; then
+        [ -z "$why" ] || say "$why: gone; what was made of it is kept"
+        return 0
+    fi
     s=tokenize with=1
     : >"$scratch/differs"
     (cd "$cwd" && perform record tokenize 0) </dev/null 2>/dev/null || {
-        say "$(tail -n 1 "$scratch/err"); what tokenize made of it is kept"
+        say "$(tail -n 1 "$scratch/err"); what was made of it is kept"
         return 0
     }
     why=$(sed -n '1s/^tokenize [0-9]* //p' "$scratch/differs")
     [ -z "$why" ] || say "tokenize: $why; what was made of them is kept; 'sluice-batch RECIPE $(show "$OUT" | sed 's/ $//')' makes it again"
 }
-# check_inputs: checks that the inputs that are listed are there.
+# check_inputs: checks that the inputs that are listed are there. gone: prints the first one that is not.
 check_inputs() {
-    (cd "$cwd" && input_names "$scratch/inputs" | while IFS= read -r f; do
-        [ -e "$f" ] || die "$f: gone, and it was there when this folder was made; not all that it is needed for is done"
-    done) || exit 1
+    why=$(gone)
+    [ -z "$why" ] || die "$why: gone, and it was there when this folder was made; not all that it is needed for is done"
 }
+gone() {
+    in_it=''
+    ! given set || in_it=/report.json
+    (cd "$cwd" && input_names "$scratch/inputs" 2>/dev/null | while IFS= read -r f; do
+        [ -e "$f$in_it" ] || { printf '%s\n' "$f" && break; }
+    done)
+}
+# all_read: whether all parts are done that read inputs. readers: lines "TASK PARTS" of their tasks.
+all_read() {
+    readers >"$scratch/readers"
+    while read -r t n; do
+        [ "$(done_of "$t")" = "$n" ] || return 1
+    done <"$scratch/readers"
+}
+readers() { printf '%s\n' "$chain_list" | awk '$1 == "T" { n = $3 } $1 == "R" && ($4 == "tokenize" || $6 == "sets") { print $2, n }'; }
 input_names() { if has_domains; then cut -f 2- "$1"; else cat "$1"; fi; }
 # tell NAME: what is made again, and why; what is kept.
 tell() {

@@ -91,6 +91,7 @@ open_out() {
     check_names
     [ -s "$OUT/recipe" ] || die "$OUT: there is no recipe in it yet; 'sluice-batch init RECIPE OUT' puts one there"
     recipe=$OUT/recipe
+    recipe_name=$recipe
     find_cwd
     if [ "$command" = task ] && is_kept; then
         # shellcheck source=/dev/null
@@ -103,7 +104,6 @@ open_out() {
     if [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
     else # of an earlier version
-        recipe_name=$recipe
         flow_list=$(ask_flows) || exit 1
         list_tasks
     fi
@@ -174,22 +174,30 @@ prepare() {
     fi
 }
 find_cwd() { { IFS= read -r cwd <"$OUT/state/cwd"; } 2>/dev/null || cwd=$PWD; }
-# go_on NAME: takes the recipe in OUT again, with the inputs that are listed. They are not looked at if tokenize is whole, but
-# sets are.
+# go_on NAME: takes the recipe in OUT again, with the inputs that are listed. They are not looked at if all are read; sets are,
+# unless one is gone.
 go_on() {
     if [ -s "$OUT/state/inputs" ]; then cat "$OUT/state/inputs"; else (cd "$cwd" && expand); fi >"$scratch/inputs" || exit 1
+    ! given extends || check_older "$(value extends)"
     with=0
-    ! given set && [ "$(done_of tokenize)" = "$(value parts)" ] || { with=1 && check_inputs; }
+    { all_read && { ! given set || [ -n "$(gone)" ]; }; } || { with=1 && check_inputs; }
     reckon "$1" "$with"
     [ -z "$changed" ] || first=$(show "$self" init "$OUT/recipe" "$OUT")
 }
-# keeps_inputs: what a whole tokenize made stays if inputs are gone since, of which the recipe says the same; else ends.
+# keeps_inputs: what was made of all inputs stays if inputs are gone since, of which the recipe says the same; else ends.
 keeps_inputs() {
     grep -E "^$inputs =" "$recipe" >"$scratch/patterns"
     [ -s "$OUT/state/inputs" ] && grep -E "^$inputs =" "$OUT/recipe" | cmp -s - "$scratch/patterns" &&
-        [ "$(done_of tokenize)" = "$(value parts)" ] || { cat "$scratch/err" >&2 && exit 1; }
-    say "$(sed 's/^sluice-batch: //' "$scratch/err"); what tokenize made of it is kept"
+        all_read || { cat "$scratch/err" >&2 && exit 1; }
+    say "$(sed 's/^sluice-batch: //' "$scratch/err"); what was made of it is kept"
     cp "$OUT/state/inputs" "$scratch/inputs" && with=0
+}
+# in_out FILE: whether a file or folder lies in OUT, by whatever name.
+in_out() {
+    d=$1
+    [ -d "$d" ] || case $d in */*) d=${d%/*} ;; *) d=. ;; esac
+    [ "$d" = "${in_last:-}" ] || in_last=$d in_real=$(cd -P "${d:-/}" && pwd)
+    case $in_real/ in "${in_own:=$(readlink -m "$OUT")}"/*) ;; *) false ;; esac
 }
 # Prints the list of inputs; if any has a domain, as for tokenize --list-domains. The list is fixed until the recipe is given
 # again. An existing name stands for itself, whatever characters it has; any other
@@ -216,6 +224,12 @@ expand() {
             [ "$key" != set ] || { [ -f "$f/report.json" ] && [ -d "$f/segments" ]; } ||
                 die "$(at "set $input"): set = $pattern: is no finished set of shards; of a folder of sluice-batch it is shards"
             [ -r "$f" ] || die "$(at "${key%%.*} $input"): ${key%%.*} = $pattern: $f cannot be read"
+            ! in_out "$f" || die "$(at "${key%%.*} $input"): ${key%%.*} = $pattern: lies in $OUT, which this run writes; name another folder"
+            if [ "$key" = set ]; then
+                of=$(fingerprint "$f/report.json")
+                [ "${first_of:=$of}" = "$of" ] ||
+                    die "$(at "set $input"): set = $pattern: was made with another tokenizer than the sets before it, whose tokens have other ids"
+            fi
             # shellcheck disable=SC2059 # one of the two above
             printf "$listed" "$domain" "$f" || exit 1
         done

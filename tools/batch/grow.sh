@@ -5,8 +5,7 @@
 # dedup, the oldest first, and the tokenizer. From then on these are options like others, and so are changes of them.
 extend() {
     old=$(cd "$(value extends)" 2>/dev/null && pwd) || die "$(at extends): extends = $(value extends): there is no such folder"
-    above=$newline$OUT$newline
-    (older "$old") >"$scratch/older" || exit 1
+    check_older "$old"
     base=$(sed -n 's/.*"next_source": \([0-9]*\).*/\1/p' "$old/stats/tokenize.0.json" 2>/dev/null)
     [ -n "$base" ] ||
         die "$(at extends): $old: does not say how many sources it has, as one that was made of sets, or by an earlier version"
@@ -28,25 +27,31 @@ extend() {
     old=$old base=$base more=$t awk -f "$share/words.awk" -f "$share/extend.awk" "$scratch/older" "$recipe" >"$scratch/extended" &&
         mv "$scratch/extended" "$recipe" && read_recipe "$recipe" || exit 1
 }
-# older FOLDER: prints the folders that it extends, the oldest first, and itself; all must be finished.
+# check_older FOLDER: writes to $scratch/older the folders that it extends, the oldest first, and itself; all must be finished.
+check_older() {
+    above=$newline$OUT$newline
+    (older "$1" "$OUT") >"$scratch/older" || exit 1
+}
+# older FOLDER BY: prints the folders that FOLDER extends, the oldest first, and itself, which BY extends. The oldest that is
+# not finished is named, because those that extend it are made again after it.
 older() {
     case $above in *"$newline$1$newline"*) die "$(at extends): $1: would extend itself" ;; esac
     above=$above$1$newline
+    [ -d "$1" ] || die "$(at extends): $1: there is no such folder, and $2 extends it; move it back, or give the recipe of $2 again with its new name"
     (OUT=$1 && is_ours) || die "$(at extends): $1: no folder of sluice-batch, whose mark is state/made-by"
+    next=$(sed -n 's/^extends = //p' "$1/recipe" 2>/dev/null)
+    [ -z "$next" ] || (older "$next" "$1") || exit 1
     [ -s "$1/recipe" ] && [ -s "$1/report.json" ] && [ -s "$1/stats/report.0.json" ] ||
-        die "$(at extends): $1: is not finished; 'sluice-batch resume' goes on with it"
+        die "$(at extends): $1: is not finished; 'sluice-batch resume $(show "$1" | sed 's/ $//')' goes on with it"
     why=$(SLUICE_BATCH_READS=1 "$self" status "$1" 2>&1 >/dev/null | grep 'makes it again' | head -n 1)
     [ -z "$why" ] || die "$(at extends): $1: is not what its recipe makes now: ${why#sluice-batch: }"
-    next=$(sed -n 's/^extends = //p' "$1/recipe")
-    [ -z "$next" ] || older "$next"
     printf '%s\n' "$1"
 }
+# fingerprint REPORT: prints that of the tokenizer.
+fingerprint() { sed -n 's/.*"fingerprint": "\([0-9a-f]*\)".*/\1/p' "$1" | head -n 1; }
 # same_tokenizer: compares the tokenizer of the rehearsal with that of the folder.
 same_tokenizer() {
     old=$(value extends)
-    for f in "$scratch/tokenize.stats" "$old/stats/tokenize.0.json"; do
-        sed -n 's/.*"fingerprint": "\([0-9a-f]*\)".*/\1/p' "$f"
-    done | uniq >"$scratch/fingerprints"
-    [ "$(wc -l <"$scratch/fingerprints")" = 1 ] ||
+    [ "$(fingerprint "$scratch/tokenize.stats")" = "$(fingerprint "$old/stats/tokenize.0.json")" ] ||
         die "$(at tokenizer extends): tokenizer = $(value tokenizer builtin): is another than that of $old, whose sets and indexes have other ids"
 }

@@ -3,7 +3,7 @@
 
 status() {
     facts >"$scratch/facts" || exit 1
-    ls "$OUT/logs" | sed -n 's/^\(.*\)\.\([0-9]*\)\.log$/L \1 \2/p' >>"$scratch/facts"
+    ls "$OUT/logs" | sed -n 's/^\(.*\)\.\([0-9]*\)\.log$/\1 \2/p' | grep -vxFf "$scratch/again" | sed 's/^/L /' >>"$scratch/facts"
     printf '%s\n' "$OUT"
     awk -f "$share/units.awk" -f "$share/facts.awk" -f "$share/status.awk" "$scratch/facts" >"$scratch/status"
     grep -v '^FAILED ' "$scratch/status"
@@ -12,11 +12,11 @@ status() {
     ! grep -q '^\([0-9]*\) of \1 parts done$' "$scratch/status" ||
         "$bin/${prefix}inspect" --merge-stats --table "$OUT/report.json" 2>/dev/null || :
 }
-# look: says what of OUT is not what the recipe makes now; status then counts it as not done.
+# look: says what of OUT is not what the recipe makes now, which then counts as not done; and which folder that it extends is not.
 look() {
     cp "$OUT/state/inputs" "$scratch/inputs" 2>/dev/null
-    with=0
-    ({ ! given set || check_inputs; } && reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
+    [ -n "${SLUICE_BATCH_READS:-}" ] || ! given extends || (check_older "$(value extends)") || :
+    (looks=1 && reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
     sed -n 's/^W //p' "$scratch/graph" | while read -r s _ why; do
         say "$s: $why; 'sluice-batch resume $(show "$OUT" | sed 's/ $//')' makes it again, and what reads it"
     done
@@ -68,6 +68,7 @@ how_far() {
 }
 clean() {
     far=$(how_far) || exit 1
+    [ "$far" != whole ] || { look && far=$(how_far) || exit 1; }
     case $far in
     busy) die "$OUT is still worked on; 'sluice-batch cancel $OUT' stops that" ;;
     whole)

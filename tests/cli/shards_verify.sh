@@ -116,8 +116,8 @@ tar xf digits/D_6/shard-0000000.tar 000000000000.txt
 same "ids of one to nine digits" "$(cat digits.txt)" "$(cat 000000000000.txt)"
 
 # A manifest of the set counts for schedule, as those of the buckets do.
-schedule -q --batch-tokens 4096 --trainer generic -o a.json txt 2>/dev/null
-schedule -q --batch-tokens 4096 --trainer generic -o b.json json.gz 2>/dev/null
+schedule -q --batch-tokens 4096 --trainer generic --json a.json txt 2>/dev/null
+schedule -q --batch-tokens 4096 --trainer generic --json b.json json.gz 2>/dev/null
 for f in a b; do
     check "the schedule of $f names its set" grep -q '"set_xxh3_64": "[0-9a-f]\{16\}"' $f.json
     sed -i 's/"set_xxh3_64": "[0-9a-f]*", //' $f.json

@@ -1,11 +1,11 @@
 # estimate.awk - sluice-batch: run with units.awk, by estimate(); prints what all `of` parts will take, after a sample of
 # `parts`, as comments. Reads
-#   L TASK TIME MEMORY THREADS   the limits of a task; - is none
+#   L TASK TIME MEMORY   the limits of a task; - is none
 #   T TASK PARTS AFTER, R TASK STAGE ...   the tasks of all parts and their stages, as chains.awk has them
 #   V STAGE PART NAME VALUE      of a report of the sample
 #   B KB FOLDER                  files of the sample
 #   F ... KB ...                 the file system of OUT, as df has it
-$1 == "L" { time[$2] = $3; memory[$2] = $4; threads[$2] = $5 }
+$1 == "L" { time[$2] = $3; memory[$2] = $4 }
 $1 == "T" && $2 != "report" { task[++n] = $2; many[$2] = $3 }
 $1 == "R" { stages[$2] = stages[$2] " " $3 }
 $1 == "V" {

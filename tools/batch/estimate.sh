@@ -34,7 +34,7 @@ estimate() {
     while [ ! -e "$at" ]; do at=${at%/*} at=${at:-/}; done
     {
         stages | while read -r s _; do
-            [ "$s" = report ] || echo "L $s $(most "$s" time -) $(most "$s" memory -) $(most "$s" threads 1)"
+            [ "$s" = report ] || echo "L $s $(most "$s" time -) $(most "$s" memory -)"
         done
         printf '%s\n' "$chain_list"
         du --apparent-size -sk "$sampled/out/work" "$sampled/out/shards" "$sampled/out/stream" 2>/dev/null | sed 's/^/B /'

@@ -17,7 +17,6 @@ which < 3 {
         name[which, ++many[which]] = $2
         parts[which, many[which]] = $3
         after[many[which]] = $4
-        at[which, $2] = many[which]
     }
     text[which, many[which]] = text[which, many[which]] $0 "\n"
 }

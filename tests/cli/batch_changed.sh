@@ -285,6 +285,18 @@ status "  the recipe again reads it" 0 sluice-batch --local 2 lists listed
 check "  makes all again" grep -qx '  kept: -' out
 sluice-batch --local 2 lists anew-2 >/dev/null
 same "  the bytes of a fresh run" "$(sha_tree anew-2/shards)" "$(sha_tree listed/shards)"
+# The file that lists the inputs is made anew, with other words of the recipe, or with one file more; a part that has them all
+# is not another.
+sed 's,^input = .*,input = in/*.[j]sonl,' lists >worded
+status "other words for the same files" 0 sluice-batch --local 2 worded listed
+status "  a part by hand, where all were done" 0 sluice-batch task listed tokenize 0
+check "  is as it was" shell 'sluice-batch resume --local 2 listed 2>&1 | grep -q "all is done"'
+mv drop drop-2
+status "  a part that fails, where all were done" 1 sluice-batch task listed choose 0
+mv drop-2 drop
+check "  is not done for status" shell 'sluice-batch status listed | grep -q "^  choose part 0 on .*: exit status 1\$"'
+status "  and is made again" 0 sluice-batch resume --local 2 listed
+same "  the bytes of a fresh run" "$(sha_tree anew-2/shards)" "$(sha_tree listed/shards)"
 touch in/new.jsonl
 status "a file of another time" 0 sluice-batch --local 2 lists listed
 check "  with the same contents: nothing is made again" grep -qx '  to make:' out

@@ -211,6 +211,7 @@ task() {
     fi
     [ "$i" != 0 ] || prune "$task"
     book running - || exit 1
+    [ ! -e "$OUT/state/$task.all" ] || rm -f "$OUT/state/$task.all" # see states()
     heart=''
     [ "$job" != - ] || [ -n "${SLUICE_BATCH_BEATS:-}" ] || { beat touch -c "$OUT/state/$task/$i" </dev/null >/dev/null 2>&1 & heart=$!; }
     run_task

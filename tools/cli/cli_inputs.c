@@ -216,7 +216,7 @@ int cli_inputs_of_options(struct cli_ctx *ctx, struct cli_inputs *in,
 
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
         const char *path = o->kind == CLI_INPUT ? cli_path(o, ctx->opts) : NULL;
-        if (path)
+        if (path && (in->targets || o->effect != CLI_NOTHING))
             rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
         for (size_t i = 0; !rc && (path = cli_file_of(o, ctx->opts, i)); i++)
             rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);

@@ -44,7 +44,8 @@ void cli_outputs_free(struct cli_ctx *ctx);
 struct cli_inputs;
 SLU_MUST_USE int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in,
                                    struct slu_err *err);
-/* Adds those that options name. */
+/* Adds those that options name; without targets, not those of options that have no
+ * effect, such as a list of inputs. */
 SLU_MUST_USE int cli_inputs_of_options(struct cli_ctx *ctx, struct cli_inputs *in,
                                        struct slu_err *err);
 /* SLU_E_USAGE if the value of an option that names a file or folder is an address. o

@@ -285,7 +285,7 @@ class Chain:
                     raise Bad("%s: resume has something to do" % what)
                 return True
             # resume keeps to the inputs that it has read, and says that they are others now.
-            if resumed and re.search("sluice-batch: tokenize: was made from |what was made of (it|them) is kept", err):
+            if resumed and re.search("tokenize: was made from |what was made of (it|them) is kept|, and was not there when", err):
                 self.told[what + ": resume keeps what was made of other inputs"] += 1
                 return self.settle(what, False)
             raise Bad("%s: another set than that of a pipe" % what if want else

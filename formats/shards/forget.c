@@ -1,5 +1,6 @@
 #include "formats/shards/forget.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct slu_forget {
     struct slu_forget_result result;
     struct slu_names *names; /* of all buckets */
     struct slu_shards_given given;
-    char *license, *member, *compress, *max_segments, *olmo_path, *olmo_tokenizer;
+    char *olmo_tokenizer;
     uint64_t pad;
     bool to_masks; /* the set has none, and gets some */
     bool begun;    /* slu_forget_source has opened the set */
@@ -265,59 +266,58 @@ int slu_forget_put_places(const struct slu_forget *f, struct slu_buf *out,
 
 /* ---- how the set was made ---- */
 
-/* *out is the value of an option in the text of a provenance; NULL: it is not there. */
-static int value_of(const char *text, const char *name, char **out, struct slu_err *err)
+/* Takes the options of the format by which the set was written, and its licence. */
+static int read_options(const struct slu_forget *f, struct slu_shards_cfg *cfg,
+                        struct slu_err *err)
 {
-    const size_t n = strlen(name);
+    struct slu_json_value root = slu_shardset_report(f->set), of;
+    const char *member;
+    uint64_t level = 0;
+    int at = 0;
 
-    for (const char *p = text; p && *p; p = strstr(p, " --"), p = p ? p + 1 : p)
-        if (!strncmp(p, name, n)) {
-            const char *end = strstr(p, " --");
-            *out = end ? strndup(p + n, (size_t)(end - p) - n) : strdup(p + n);
-            return *out ? SLU_OK : slu_fail_nomem(err, strlen(p));
-        }
+    if (!slu_json_get(root, "format_options", &of))
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s/report.json: has no format_options, which say how the set "
+                        "was written; an earlier version wrote it; write it again with "
+                        "shuffle, in the same order",
+                        f->dir);
+    member = slu_json_get_string(of, "member", slu_shard_member_names[0]);
+    cfg->compress_set = slu_shards_u64(of, "compress_level", &level);
+    cfg->compress_level = (int)level;
+    while (slu_shard_member_names[at] &&
+           strcmp(member, slu_shard_member_names[at]) != 0)
+        at++;
+    if (!slu_shard_member_names[at] || level > SLU_SHARD_MOST_LEVEL)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s/report.json: has format_options that this version does not "
+                        "know",
+                        f->dir);
+    cfg->member = (enum slu_shard_member)at;
+    (void)slu_shards_u64(of, "max_segments", &cfg->max_segments);
+    cfg->olmo_path = slu_json_get_string(of, "olmo_path", NULL);
+    cfg->olmo_tokenizer = slu_json_get_string(of, "olmo_tokenizer", NULL);
+    cfg->license = slu_json_get_string(root, "license", NULL);
     return SLU_OK;
 }
 
-/* Finds the options of the shuffle that wrote the set. */
-static int read_options(struct slu_forget *f, struct slu_err *err)
+/* OLMo-core finds its index by the numbers of its tokenizer, of which the padding is the
+ * same as before. */
+static int keep_tokenizer(struct slu_forget *f, struct slu_shards_cfg *cfg,
+                          const struct slu_header *h, struct slu_err *err)
 {
-    const struct slu_header *h = slu_shardset_header(f->set);
-    const struct slu_step *t = NULL;
-    struct slu_json_value root = slu_shardset_report(f->set), v;
-    const char *license;
-    char *format = NULL;
-    size_t n;
-    const struct {
-        const char *name;
-        char **to;
-    } of[] = {{"--compress=", &f->compress},
-              {"--member=", &f->member},
-              {"--max-segments=", &f->max_segments},
-              {"--olmo-path=", &f->olmo_path},
-              {"--olmo-tokenizer=", &f->olmo_tokenizer}};
-    int rc = SLU_OK;
+    const uint64_t was = slu_shardset_header(f->set)->pad;
 
-    for (size_t i = 0; i < h->n_step; i++)
-        if (!strcmp(h->step[i].program, "shuffle"))
-            t = &h->step[i];
-    if (!rc && t)
-        rc = value_of(t->arguments, "--format=", &format, err);
-    if (!format || strcmp(format, slu_shardset_format(f->set)))
-        t = NULL; /* the shuffle of an input */
-    free(format);
-    if (!t && !rc)
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: its provenance does not say with which options shuffle "
-                        "wrote it (--no-provenance); write it again with shuffle",
-                        f->dir);
-    for (size_t i = 0; i < sizeof of / sizeof *of && !rc; i++)
-        rc = value_of(t->arguments, of[i].name, of[i].to, err);
-    if (!rc && slu_json_get(root, "license", &v) && slu_json_string(v, &license, &n)) {
-        f->license = strdup(license);
-        rc = f->license ? SLU_OK : slu_fail_nomem(err, n);
+    if (cfg->olmo_tokenizer || !(f->format->options & SLU_SHARD_OLMO_PATH) ||
+        h->pad == was || h->eos == SLU_NO_TOKEN)
+        return SLU_OK;
+    if (asprintf(&f->olmo_tokenizer, "%llu,%llu,%llu",
+                 (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
+                 (unsigned long long)(was == SLU_NO_TOKEN ? h->eos : was)) < 0) {
+        f->olmo_tokenizer = NULL;
+        return slu_fail_nomem(err, 1);
     }
-    return rc;
+    cfg->olmo_tokenizer = f->olmo_tokenizer;
+    return SLU_OK;
 }
 
 /* The rule by which a set of whole documents has its shards. */
@@ -378,18 +378,14 @@ static void set_given(struct slu_forget *f, const struct slu_shards_cfg *cfg)
 int slu_forget_cfg(struct slu_forget *f, uint64_t pad, struct slu_shards_cfg *cfg,
                    struct slu_header *h, struct slu_err *err)
 {
-    int rc = read_options(f, err);
+    int rc = read_options(f, cfg, err);
 
     if (!rc)
         rc = documents_rule(f, cfg, err);
     if (!rc)
         rc = set_header(f, pad, h, err);
-    if (!rc && f->compress &&
-        !slu_shard_compress_level(f->compress, &cfg->compress_level))
-        rc = slu_fail(err, SLU_E_FORMAT,
-                      "%s: its provenance has --compress=%s, which "
-                      "this version does not know",
-                      f->dir, f->compress);
+    if (!rc)
+        rc = keep_tokenizer(f, cfg, h, err);
     if (!rc)
         rc = slu_names_read_vocab(slu_shardset_names(f->set), err);
     const struct slu_vocab_table *v =
@@ -411,14 +407,6 @@ int slu_forget_cfg(struct slu_forget *f, uint64_t pad, struct slu_shards_cfg *cf
     cfg->header = h;
     cfg->names = f->names;
     cfg->by_bucket = true;
-    cfg->compress_set = f->compress;
-    for (int i = 0; f->member && slu_shard_member_names[i]; i++)
-        if (!strcmp(f->member, slu_shard_member_names[i]))
-            cfg->member = (enum slu_shard_member)i;
-    cfg->max_segments = f->max_segments ? strtoull(f->max_segments, NULL, 10) : 0;
-    cfg->olmo_path = f->olmo_path;
-    cfg->olmo_tokenizer = f->olmo_tokenizer;
-    cfg->license = f->license;
     set_given(f, cfg);
     cfg->given = &f->given;
     return SLU_OK;
@@ -533,11 +521,6 @@ void slu_forget_free(struct slu_forget *f)
     }
     slu_shardset_free(f->set);
     slu_names_free(f->names);
-    free(f->license);
-    free(f->member);
-    free(f->compress);
-    free(f->max_segments);
-    free(f->olmo_path);
     free(f->olmo_tokenizer);
     free(f);
 }

@@ -53,8 +53,8 @@ SLU_MUST_USE int slu_forget_each(struct slu_forget *f,
 
 /* Sets format, options, header and names of cfg as they are of the set; the rest stays.
  * pad: id of the padding; SLU_NO_TOKEN: the set's. The caller adds its step to *h and
- * releases it, also after a failure. SLU_E_UNSUPPORTED if the set does not say how it was
- * made, SLU_E_USAGE without a padding id. */
+ * releases it, also after a failure. SLU_E_UNSUPPORTED if report.json does not say how the
+ * set was written, SLU_E_USAGE without a padding id. */
 SLU_MUST_USE int slu_forget_cfg(struct slu_forget *f, uint64_t pad,
                                 struct slu_shards_cfg *cfg, struct slu_header *h,
                                 struct slu_err *err);

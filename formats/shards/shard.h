@@ -318,6 +318,7 @@ int slu_shard_too_large(const struct slu_shard_format *f,
 
 enum slu_shard_member { SLU_MEMBER_TXT, SLU_MEMBER_JSON, SLU_MEMBER_JSON_GZ };
 extern const char *const slu_shard_member_names[]; /* ends with NULL */
+enum { SLU_SHARD_MOST_LEVEL = 19 };
 /* Reads zstd, zstd:LEVEL or none: the level, 0 for none. False: it is none of these. */
 bool slu_shard_compress_level(const char *value, int *level);
 

@@ -44,7 +44,7 @@ bool slu_shard_compress_level(const char *value, int *level)
     *level = !strcmp(value, "zstd") ? 3 : 0;
     if (!strncmp(value, "zstd:", 5) && value[5] >= '1' && value[5] <= '9') {
         unsigned long n = strtoul(value + 5, &end, 10);
-        *level = *end || n > 19 ? 0 : (int)n;
+        *level = *end || n > SLU_SHARD_MOST_LEVEL ? 0 : (int)n;
     }
     return *level || !strcmp(value, "none");
 }

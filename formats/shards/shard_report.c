@@ -135,6 +135,34 @@ static int report_documents(const struct slu_shards *s, struct slu_buf *t,
                           (unsigned long long)b->rule.size, b->id_bytes);
 }
 
+static int put_text(struct slu_buf *t, const char *key, const char *text,
+                    struct slu_err *err)
+{
+    int rc = text ? slu_buf_printf(t, err, ", \"%s\": ", key) : SLU_OK;
+
+    return rc || !text ? rc : slu_json_put_string(t, text, strlen(text), err);
+}
+
+/* The options of the format, by which another set is written like this one
+ * (formats/shards/forget.c). */
+static int report_options(const struct slu_shards *s, struct slu_buf *t,
+                          struct slu_err *err)
+{
+    const struct slu_shards_cfg *c = &s->cfg;
+    int rc = slu_buf_printf(t, err, "  \"format_options\": {\"max_segments\": %llu",
+                            (unsigned long long)c->max_segments);
+
+    if (!rc && c->compress_set)
+        rc = slu_buf_printf(t, err, ", \"compress_level\": %d", c->compress_level);
+    if (!rc)
+        rc = put_text(t, "member", slu_shard_member_names[c->member], err);
+    if (!rc)
+        rc = put_text(t, "olmo_path", c->olmo_path, err);
+    if (!rc)
+        rc = put_text(t, "olmo_tokenizer", c->olmo_tokenizer, err);
+    return rc ? rc : slu_buf_append(t, "},\n", 3, err);
+}
+
 static int report_provenance(const struct slu_card *c, struct slu_buf *t,
                              struct slu_err *err)
 {
@@ -205,6 +233,8 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
             "},\n  \"manifest\": {\"bytes\": %llu, \"xxh3_64\": \"%016llx\"},\n",
             (unsigned long long)s->manifest.n_byte,
             (unsigned long long)s->manifest.xxh3);
+    if (!rc)
+        rc = report_options(s, t, err);
     if (!rc)
         rc = slu_buf_append(t, s->notes.data, s->notes.len, err);
     if (!rc)

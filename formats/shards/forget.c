@@ -468,11 +468,16 @@ static int rename_all(struct slu_forget *f, struct slu_batch *b, struct slu_err 
     return rc;
 }
 
-/* Sets the sums of what stays as it is: those of the set less those that were read. */
+/* Sets the sums of what stays as it is: those of the set less those that were read. The
+ * files that are linked are of the same set. */
 static int end(struct slu_forget *f, struct slu_err *err)
 {
     struct slu_json_value root = slu_shardset_report(f->set);
     uint64_t sum[2], mask[2] = {0, 0};
+    int rc = slu_shardset_same(f->set, err);
+
+    if (rc)
+        return rc;
 
     if (!slu_shards_hex(root, "checksum", sum, 2) ||
         (slu_shardset_header(f->set)->masks &&

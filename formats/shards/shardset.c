@@ -100,10 +100,54 @@ static int not_a_set(const char *dir, struct slu_err *err)
                               dir);
 }
 
+/* Reads report.json. */
+static int read_text(const struct slu_shardset *s, struct slu_buf *text,
+                     struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int rc = slu_shardset_path(s, path, err, "", "report.json", "");
+
+    return rc ? rc : slu_read_regular(text, path, UINT64_C(1) << 32, err);
+}
+
+struct slu_u128 slu_shardset_id(const struct slu_shardset *s)
+{
+    return s->id;
+}
+
+int slu_shardset_same(const struct slu_shardset *s, struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = read_text(s, &text, err);
+
+    if (rc)
+        rc = slu_set_being_replaced(s->dir, err) ? SLU_E_TRUNCATED : rc;
+    else if (slu_u128_cmp(slu_hash128(text.data, text.len), s->id) != 0)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: the set was replaced while it was read; run the command "
+                      "again",
+                      s->dir);
+    slu_buf_release(&text);
+    return rc;
+}
+
+/* What is wrong with a set that is another one meanwhile is no fault of its files. */
+static int of_this_set(const struct slu_shardset *s, int rc, struct slu_err *err)
+{
+    struct slu_err why = SLU_ERR_INIT;
+
+    if (rc >= 0 || !s->report || !slu_shardset_same(s, &why) ||
+        (why.code != SLU_E_MISMATCH && why.code != SLU_E_TRUNCATED))
+        return rc;
+    *err = why;
+    return why.code;
+}
+
 static int read_report(struct slu_shardset *s, struct slu_err *err)
 {
     char path[PATH_MAX];
     struct slu_json_value root = {{0, 0}}, v;
+    struct slu_buf text = SLU_BUF_INIT;
     struct stat st;
     const char *name = NULL;
     size_t n;
@@ -124,7 +168,11 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
         return slu_shard_dir_begun(s->dir)
                    ? slu_shardset_incomplete(s, "there is no report.json", err)
                    : not_a_set(s->dir, err);
-    rc = slu_json_load(&s->report, path, err);
+    rc = read_text(s, &text, err);
+    s->id = slu_hash128(text.data, text.len);
+    if (!rc && (rc = slu_json_parse(&s->report, text.data, text.len, err)))
+        slu_err_at(err, "%s", path);
+    slu_buf_release(&text);
     if (rc)
         return rc;
     root = slu_json_root(s->report);
@@ -263,6 +311,7 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
     }
     if (!rc)
         rc = slu_shardset_open_manifest(s, err);
+    rc = of_this_set(s, rc, err);
     if (rc)
         slu_shardset_free(s);
     else
@@ -441,7 +490,7 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
     return SLU_OK;
 }
 
-int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
+static int next(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
     slu_batch_clear(b);
     b->tok_bytes = s->header.tok_bytes;
@@ -469,6 +518,11 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
         s->at++;
     }
     return SLU_EOF;
+}
+
+int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
+{
+    return of_this_set(s, next(s, b, err), err);
 }
 
 void slu_shardset_skip(struct slu_shardset *s, slu_shardset_skips *skips, void *ctx)
@@ -507,6 +561,9 @@ int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
     const char *want;
     size_t n;
     char got[33];
+    int rc = slu_shardset_same(s, err);
+    if (rc)
+        return rc;
     slu_u128_hex(seen->checksum, got);
     if (!slu_json_get(slu_json_root(s->report), "checksum", &v) ||
         !slu_json_string(v, &want, &n))
@@ -547,8 +604,6 @@ static int summarize(struct slu_shardset *s, bool close, struct slu_summary *p,
                      struct slu_err *err)
 {
     struct slu_json_value root = slu_json_root(s->report);
-    struct slu_buf text = SLU_BUF_INIT;
-    char path[PATH_MAX];
     uint64_t sum[2];
 
     if (!slu_shardset_get_u64(root, "sequences", &p->sum.n.sequences) ||
@@ -557,12 +612,8 @@ static int summarize(struct slu_shardset *s, bool close, struct slu_summary *p,
         return SLU_EOF;
     p->sum.checksum = (struct slu_u128){sum[0], sum[1]};
     p->longest = p->sum.n.tokens;
-    int rc = slu_shardset_path(s, path, err, "", "report.json", "");
-    if (!rc)
-        rc = slu_read_regular(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
-    p->id = slu_hash128(text.data, text.len);
-    slu_buf_release(&text);
-    return rc || !close ? rc : longest(s, &p->longest, err);
+    p->id = s->id;
+    return close ? longest(s, &p->longest, err) : SLU_OK;
 }
 
 int slu_shardset_summary(const char *dir, bool close, struct slu_summary *p,

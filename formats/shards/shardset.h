@@ -85,7 +85,12 @@ struct slu_json_value slu_shardset_report(const struct slu_shardset *s);
 unsigned slu_shardset_n_bucket(const struct slu_shardset *s);
 const struct slu_shard_bucket *slu_shardset_bucket(const struct slu_shardset *s,
                                                    unsigned i);
-/* After SLU_EOF: checks that `seen` equals the report's sums. */
+/* A hash of report.json, which is another one in each other set. */
+struct slu_u128 slu_shardset_id(const struct slu_shardset *s);
+/* SLU_E_MISMATCH if another set has taken its place since it was opened, SLU_E_TRUNCATED
+ * while one does. */
+SLU_MUST_USE int slu_shardset_same(const struct slu_shardset *s, struct slu_err *err);
+/* After SLU_EOF: slu_shardset_same, and checks that `seen` equals the report's sums. */
 SLU_MUST_USE int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
                                      struct slu_err *err);
 /* After SLU_EOF: checks by XXH3-64 that all files of the set have the bytes that

@@ -25,6 +25,7 @@ struct slu_shardset_entry {
 struct slu_shardset {
     char *dir;
     struct slu_json *report;
+    struct slu_u128 id; /* of report.json */
     const struct slu_shard_layout *layout;
     bool masks, documents; /* it has masks; its sequences are whole documents */
     struct slu_header header;

@@ -23,6 +23,7 @@ struct sets {
     struct slu_tokens_cfg cfg;
     size_t at; /* the current set */
     struct slu_shardset *set;
+    struct slu_u128 *id; /* of each set, when its header was read */
     struct slu_sum seen; /* of the current set */
     struct slu_count given;
     struct slu_names *names; /* of the reader */
@@ -137,6 +138,11 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
         x->set = NULL;
         x->seen = (struct slu_sum){0};
         rc = slu_shardset_open(&x->set, x->cfg.path[++x->at], err);
+        if (!rc && slu_u128_cmp(slu_shardset_id(x->set), x->id[x->at]) != 0)
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: the set was replaced while others were read; run the "
+                          "command again",
+                          x->cfg.path[x->at]);
         if (rc)
             return rc;
     }
@@ -186,6 +192,7 @@ static void free_input(void *input)
     slu_shardset_free(x->set);
     slu_map_release(&x->moved);
     slu_batch_release(&x->first);
+    free(x->id);
     free(x);
 }
 
@@ -227,10 +234,12 @@ static int check_header(const struct slu_tokens_cfg *cfg, const struct slu_heade
 }
 
 /* Opens all sets once, and compares them with the first, whose header is *h; it gets
- * masks if one of them has. Adds their steps. */
-static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
-                 struct slu_step_list *steps, struct slu_err *err)
+ * masks if one of them has. Adds their steps, and takes their ids. */
+static int check(struct sets *x, struct slu_header *h, struct slu_step_list *steps,
+                 struct slu_err *err)
 {
+    const struct slu_tokens_cfg *cfg = &x->cfg;
+
     if (cfg->eos != SLU_NO_TOKEN || cfg->tok_bytes || cfg->vocab_size || cfg->column)
         return slu_advise(err, SLU_ADVISE_IDS,
                           slu_fail(err, SLU_E_USAGE,
@@ -251,6 +260,7 @@ static int check(const struct slu_tokens_cfg *cfg, struct slu_header *h,
         h->inner_padding |= o->inner_padding;
         if (!rc)
             rc = slu_shardset_steps(set, steps, err);
+        x->id[i] = slu_shardset_id(set);
         slu_shardset_free(set);
     }
     h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
@@ -289,12 +299,14 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     slu_batch_init(&x->first, 2);
     struct slu_header h; /* its pointers are the first set's */
     struct slu_step_list steps = SLU_STEPS_INIT;
-    int rc = slu_shardset_open(&x->set, cfg->path[0], err);
+    x->id = calloc(cfg->n_path, sizeof *x->id);
+    int rc = x->id ? slu_shardset_open(&x->set, cfg->path[0], err)
+                   : slu_fail_nomem(err, cfg->n_path * sizeof *x->id);
     if (!rc)
         rc = slu_shardset_steps(x->set, &steps, err);
     if (!rc) {
         h = *slu_shardset_header(x->set);
-        rc = check(cfg, &h, &steps, err);
+        rc = check(x, &h, &steps, err);
         x->masks = h.masks;
     }
     if (rc)

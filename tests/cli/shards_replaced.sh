@@ -183,3 +183,22 @@ code shell '"$BIN/shuffle" --order keep --no-provenance set | "$BIN/shuffle" -q 
 same "a pipe from the set into itself: status" 0 $ended
 same "  the set is that of a stream" "$(cd want && find . -type f ! -name report.json ! -name README.md | sort | xargs sha256sum | sed 1d | sha)" \
     "$(cd set && find . -type f ! -name report.json ! -name README.md | sort | xargs sha256sum | sed 1d | sha)"
+# Readers that had begun before: as the pipe is full, each waits while the set is replaced.
+rm -rf pad && mkdir pad
+for i in {10..69}; do cp of-set.tks pad/$i.tks; done
+"$BIN/shuffle" -q --order keep --format wds --shard-sequences 128 -o large pad/*.tks
+# read_meanwhile COMMAND... reads `set`, as the large set is replaced by another; its messages are in said.
+read_meanwhile() {
+    rm -rf set && cp -r large set
+    { "$@" 2>said || echo $? >ended; } | {
+        head -c 1000 >begun
+        "$BIN/shuffle" -q --format wds --shard-sequences 128 --seed 9 --replace-set -o set of-set.tks
+        cat >rest
+    }
+}
+for command in "inspect --records set" "decompose -q -T 1 --accept-mismatch --min 16 --max 32 set" "choose -q -T 1 --length 1.. old large set"; do
+    rm -f ended
+    read_meanwhile "$BIN/"$command
+    check "$command, of a set that is replaced meanwhile: fails" [ "$(cat ended 2>&1)" = 1 ]
+    check "  and says so" shell '[ "$(wc -l <said)" = 1 ] && grep -q "set: the set was replaced while [a-z ]* read; run the command again$" said'
+done

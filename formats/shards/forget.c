@@ -365,6 +365,7 @@ static void set_given(struct slu_forget *f, const struct slu_shards_cfg *cfg)
     struct slu_shards_given *g = &f->given;
 
     g->dir = f->dir;
+    g->input = &f->result.in;
     g->n_bucket = slu_shardset_n_bucket(f->set);
     for (unsigned i = 0; i < g->n_bucket; i++) {
         const struct slu_shard_bucket *b = slu_shardset_bucket(f->set, i);

@@ -304,6 +304,33 @@ static int check_limits(const struct slu_shards *s, struct slu_err *err)
     return rc || !f->build ? rc : slu_shards_check_memory(s, err);
 }
 
+/* With cfg.given, whether the folder has this set: report.json then has the hash of its
+ * record. Takes the record for published. */
+static int has_given(struct slu_shards *s, struct slu_err *err)
+{
+    struct slu_buf *head = &s->published;
+    struct slu_json *report = NULL;
+    char hex[33], *path = NULL;
+    int rc = slu_shards_head(s, s->cfg.given->input, "", head, err);
+
+    if (!rc)
+        rc = slu_set_path(&path, s->dir, "report.json", err);
+    slu_u128_hex(slu_hash128(head->data, head->len), hex);
+    const bool is =
+        !rc && !access(path, F_OK) && !slu_json_load(&report, path, NULL) &&
+        !strcmp(slu_json_get_string(slu_json_root(report), "made", ""), hex);
+    if (is && slu_exists_in(s->dir, SLU_SET_PARTIAL)) { /* of the run that made it */
+        rc = slu_set_begin(&s->out, s->dir, s->cfg.format, head, true, err);
+        s->out.keep = rc;
+        slu_set_abandon(&s->out, rc);
+    }
+    if (!is)
+        slu_buf_clear(head);
+    slu_json_free(report);
+    free(path);
+    return rc;
+}
+
 /* Publishes what a killed run had written. Checks the folder, unless that is a set of
  * this record: then slu_shards_begin, which knows the input, decides. */
 static int check_folder(struct slu_shards *s, struct slu_err *err)
@@ -315,6 +342,8 @@ static int check_folder(struct slu_shards *s, struct slu_err *err)
         (was->len > s->record.len && !memcmp(was->data, s->record.data, s->record.len)))
         return rc;
     slu_buf_clear(was);
+    if (s->cfg.given && ((rc = has_given(s, err)) || was->len))
+        return rc;
     return slu_set_check(s->dir, s->cfg.format, s->cfg.replace, err);
 }
 

@@ -327,7 +327,8 @@ bool slu_shard_compress_level(const char *value, int *level);
  * otherwise. `source` gives their sequences without ids, in batches of their own, and
  * the other shards whole. */
 struct slu_shards_given {
-    const char *dir; /* the folder of that set */
+    const char *dir;             /* the folder of that set */
+    const struct slu_sum *input; /* of all its sequences, for slu_shards_write */
     struct slu_shards_given_bucket {
         uint64_t length, shard_sequences;
         const struct slu_shard_facts *facts; /* n_shard elements */
@@ -413,7 +414,7 @@ typedef int slu_shards_source(void *ctx, struct slu_pipe *pipe, struct slu_batch
  * are reused. input: sum of the source's input; NULL: not known. SLU_E_MISMATCH if
  * another run has left files and not cfg.replace, or if a file that belongs to no set
  * has a name that the set needs (shard_dir.h). SLU_EOF if this is the set that
- * slu_shards_new has published: nothing is left to do. */
+ * slu_shards_new has published, or with cfg.given has found: nothing is left to do. */
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
                                   void *ctx, const struct slu_sum *input,
                                   unsigned n_threads, unsigned n_slots,

@@ -163,6 +163,19 @@ static int report_options(const struct slu_shards *s, struct slu_buf *t,
     return rc ? rc : slu_buf_append(t, "},\n", 3, err);
 }
 
+/* By which the same command knows that its set is there (formats/shards/shard.c). */
+static int report_made(const struct slu_shards *s, struct slu_buf *t,
+                       struct slu_err *err)
+{
+    struct slu_buf head = SLU_BUF_INIT;
+    char hex[33];
+    int rc = slu_shards_head(s, s->cfg.given->input, "", &head, err);
+
+    slu_u128_hex(slu_hash128(head.data, head.len), hex);
+    slu_buf_release(&head);
+    return rc ? rc : slu_buf_printf(t, err, "  \"made\": \"%s\",\n", hex);
+}
+
 static int report_provenance(const struct slu_card *c, struct slu_buf *t,
                              struct slu_err *err)
 {
@@ -235,6 +248,8 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
             (unsigned long long)s->manifest.xxh3);
     if (!rc)
         rc = report_options(s, t, err);
+    if (!rc && s->cfg.given)
+        rc = report_made(s, t, err);
     if (!rc)
         rc = slu_buf_append(t, s->notes.data, s->notes.len, err);
     if (!rc)

@@ -229,6 +229,38 @@ status "a schedule of another set" 1 forget --accept-mismatch --pad-id 258 --ids
 check "it names both" grep -q 's.sched: is a schedule of another set than other' err
 check "nothing is written" [ ! -e x ] && check "no list either" [ ! -e gone2 ]
 
+# ---- the same again ----
+
+rm -rf a gone2 mds
+cp -r old mds
+again() { forget --manifest -v --pad-id 258 --list gone2 -o a --ids-drop "$@" mds; }
+status "with a manifest" 0 again one
+cp -r a b && cp -r gone2 gone3
+status "  the same again" 0 again one
+check "  is there already" grep -q 'a: is there already' err
+same "  and does nothing" "$(sha_tree b) $(sha gone3)" "$(sha_tree a) $(sha gone2)"
+status "  with another list" 1 again two
+check "  is refused" grep -q 'a: was made with other contents of the file of --ids-drop; remove it$' err
+mv a.manifest.json was.json
+status "  without its manifest, as a run that was killed before it wrote that" 0 again one
+check "  it is there, too" grep -q 'a: the set that this command makes is there already' err
+same "  and has the same counts" "$(json was.json 'd["tokens"], d["documents"], d["sequences"]')" "$(json a.manifest.json 'd["tokens"], d["documents"], d["sequences"]')"
+schedule -q --manifest --trainer generic --batch-tokens 2Ki -o m.sched mds
+status "a schedule with a manifest" 0 schedule -v --manifest --trainer generic --batch-tokens 2Ki -o m.sched mds
+check "  is there already" grep -q 'm.sched: is there already' err
+shuffle -q --manifest --order keep -o m.tks mds
+status "and a stream of a set" 0 shuffle -v --manifest --order keep -o m.tks mds
+check "  is there already" grep -q 'm.tks: is there already' err
+shuffle -q --replace-set --seed 4 --format mds --shard-sequences 8 --license MIT -o mds m.plain.tks
+sha m.sched m.tks >sums
+status "of another set in its place: forget" 1 again one
+check "  is refused" grep -q 'a: was made from other contents of mds/report.json; remove it$' err
+status "  schedule" 1 schedule -v --manifest --trainer generic --batch-tokens 2Ki -o m.sched mds
+check "  is refused" grep -q 'm.sched: was made from other contents of mds/report.json; remove it or use -f' err
+status "  shuffle" 1 shuffle -v --manifest --order keep -o m.tks mds
+check "  is refused" grep -q 'm.tks: was made with other contents of set 1; remove it' err
+same "  all are as before" "$(cat sums)" "$(sha m.sched m.tks)"
+
 # ---- threads, memory ----
 
 rm -rf a b
@@ -313,6 +345,21 @@ if fault=$(shim fault); then
     refused "killed while it published, with another list" 1 'stopped: the folder is not empty' out --ids-drop two mds
     rm -rf stopped && mv stopped.2 stopped
     status "the same" 0 forget --accept-mismatch --pad-id 258 -o stopped --ids-drop one mds
-    check "  says that it is done" grep -q 'stopped: the set that this command had written when it was stopped is published now' "$TMP/err"
+    check "  says that it is done" grep -q 'stopped: the set that this command makes is there already' "$TMP/err"
     same "  and is" "$made" "$(sha_tree stopped)"
+    rm -rf mds stopped
+    shuffle -q --format mds -o mds e.c.plain.tks
+    out --ids-drop one mds
+    made=$(sha_tree stopped)
+    for ((at = 1, n = 0; ; at++)); do
+        rm -rf stopped
+        SHIM_AT=unlink:$at LD_PRELOAD=$fault code out --ids-drop one -T 1 mds >/dev/null 2>&1
+        [ $ended = 137 ] || break
+        { [ -e stopped/report.json ] && [ ! -e stopped/.partial/ready ]; } || continue
+        n=$((n + 1))
+        code out --ids-drop one mds >/dev/null 2>err
+        { [ $ended = 0 ] && [ "$(sha_tree stopped)" = "$made" ]; } || echo "unlink $at: $ended $(cat err)"
+    done >bad
+    empty "killed behind publishing: it is done" "$(cat bad)"
+    check "  some of these" [ $n -gt 0 ]
 fi

@@ -37,6 +37,18 @@ static int spare(const struct cli_inputs *in, const char *path, struct slu_err *
     return cli_targets_spare(in->targets, path, &st, err);
 }
 
+/* A set is known by its report.json, which covers its files by checksums. */
+static int add_report(struct cli_inputs *in, const char *dir, struct slu_err *err)
+{
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/report.json", dir) < 0)
+        return slu_fail_nomem(err, strlen(dir));
+    int rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+    free(path);
+    return rc;
+}
+
 int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from, uint64_t to,
                    struct slu_err *err)
 {
@@ -47,6 +59,8 @@ int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from, uint6
     if (strcmp(path, "-")) {
         if (stat(path, &st))
             return slu_fail_errno(err, "%s", path);
+        if (S_ISDIR(st.st_mode) && slu_exists_in(path, "report.json"))
+            return add_report(in, path, err);
         i.regular = S_ISREG(st.st_mode);
     }
     if (i.regular) {

@@ -7,8 +7,8 @@
  *
  * A token stream is compared by its frames' headers (lib/stream/stream_tail.h) and a
  * work file by its foot (lib/flow/workfile.h); reading both takes almost no time. Any
- * other file is compared by the XXH3-128 of the bytes that the run reads. A pipe or a
- * folder cannot be compared.
+ * other file is compared by the XXH3-128 of the bytes that the run reads, a set of shards
+ * by its report.json. A pipe or another folder cannot be compared.
  */
 #ifndef SLU_CLI_INPUTS_H
 #define SLU_CLI_INPUTS_H

@@ -57,6 +57,12 @@ static bool others_there(const struct cli_ctx *ctx, value root)
     return !ctx->tool->beside || ctx->tool->beside(ctx);
 }
 
+/* What can be done about a set that differs. */
+static const char *instead(const struct cli_ctx *ctx, bool folder)
+{
+    return !folder ? " or use -f" : ctx->tool->replaces ? " or use --replace-set" : "";
+}
+
 /* ---- before the run ---- */
 
 enum verdict { MAKE, DONE };
@@ -109,9 +115,9 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
     if (whole)
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: this %s differs from the one in its manifest; remove one "
-                        "of them, or use %s",
+                        "of them%s",
                         ctx->common.output, folder ? "set" : "stream",
-                        folder ? "--replace-set" : "-f");
+                        instead(ctx, folder));
     if (what)
         cli_note(ctx, "%s: is not complete, and is made again", ctx->common.output);
     *v = what || !others_there(ctx, root) ? MAKE : DONE;
@@ -148,9 +154,8 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
     if (rc)
         return rc;
     if (what)
-        return slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it or use %s",
-                        ctx->common.output, what,
-                        is_folder(ctx->common.output) ? "--replace-set" : "-f");
+        return slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it%s", ctx->common.output,
+                        what, instead(ctx, is_folder(ctx->common.output)));
     for (size_t i = 0; i < m->in.n; i++)
         if (!m->in.item[i].regular)
             return SLU_OK; /* a pipe's contents cannot be compared */

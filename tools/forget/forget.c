@@ -325,17 +325,27 @@ static int report(struct job *j, struct slu_err *err)
     return rc;
 }
 
-static int finish(struct job *j, struct slu_err *err)
+/* out: what was written; NULL: the set is there already. */
+static void count(struct job *j, const struct slu_sum *out)
 {
     struct slu_account *l = &j->ctx->account;
     const struct slu_forget_result *r = slu_forget_result(j->forget);
-    struct slu_step_list steps = SLU_STEPS_INIT;
 
     l->masks = slu_shards_bucket(j->shards, 0)->masks;
     l->padding = r->gone.tokens;
     slu_count_add(&l->in, r->in.n);
     slu_account_drop(l, "ids-drop", r->gone);
-    slu_count_add(&l->out, slu_shards_sum(j->shards)->n);
+    l->out = out ? out->n : r->in.n;
+    l->out.documents -= out ? 0 : r->gone.documents;
+    l->out.loss_tokens -= out ? 0 : r->gone.loss_tokens;
+}
+
+static int finish(struct job *j, struct slu_err *err)
+{
+    struct slu_account *l = &j->ctx->account;
+    struct slu_step_list steps = SLU_STEPS_INIT;
+
+    count(j, slu_shards_sum(j->shards));
     int rc = slu_account_check(l, err);
     if (!rc)
         rc = slu_forget_steps(j->forget, &j->ctx->steps, err);
@@ -431,10 +441,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                               (unsigned)ctx->common.threads,
                               cli_slots(ctx, ctx->common.memory / 4), err);
     if (rc == SLU_EOF) {
-        cli_warn(ctx,
-                 "%s: the set that this command had written when it was stopped is "
-                 "published now",
-                 ctx->common.output);
+        count(&j, NULL);
+        rc = slu_account_check(&ctx->account, err);
+        if (!rc)
+            cli_warn(ctx, "%s: the set that this command makes is there already",
+                     ctx->common.output);
     } else if (!rc) {
         rc = finish(&j, err);
         if (!rc)
@@ -443,7 +454,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_shards_free(j.shards);
     slu_forget_free(j.forget);
     cli_list_release(&o->ids_drop);
-    return rc == SLU_EOF ? SLU_OK : rc;
+    return rc;
 }
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)

@@ -246,7 +246,7 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .member = cfg->member,
         .optional = cfg->optional,
         .any = g->any,
-        .n_any = g->n_read,
+        .n_any = g->n_read + g->cfg->metadata.n,
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
@@ -274,7 +274,7 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
     struct slu_record_cfg rec = {.optional = cfg->optional,
                                  .null_is_missing = cfg->null_is_missing,
                                  .any = g->any,
-                                 .n_any = g->n_read,
+                                 .n_any = g->n_read + g->cfg->metadata.n,
                                  .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
     memcpy(rec.name, cfg->field, sizeof rec.name);
@@ -317,6 +317,7 @@ static void close_workers(struct slu_ingest_run *g)
         slu_block_release(&g->worker[i].repaired);
         slu_buf_release(&g->worker[i].needs);
         slu_buf_release(&g->worker[i].lacks);
+        slu_buf_release(&g->worker[i].meta);
     }
     for (unsigned i = 0; g->encoders.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->encoders.encoder[i]);

@@ -50,6 +50,9 @@ struct slu_ingest_cfg {
     struct slu_names *names;               /* receives sources and domains */
     const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
     unsigned optional;             /* as in struct slu_record_cfg */
+    /* Fields of records that documents carry (lib/stream/metadata.h), as the header of
+     * out says. A field that is missing, and each of a text, is null. */
+    struct slu_meta_fields metadata;
     /* With a name for SLU_FIELD_SPANS (spans.h), which JSON lines and rows have, the
      * streams have masks, and documents without a trained token are dropped. */
     struct slu_ingest_filter filter;
@@ -109,7 +112,8 @@ struct slu_ingest_stat {
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
     /* Records that were not rejected, and, of these, those without a field that is
      * wanted; records rejected because it is missing or not of its type. */
-    uint64_t accepted, lacking[SLU_FIELDS], missed[SLU_FIELDS];
+    uint64_t accepted, lacking[SLU_FIELDS + SLU_META_FIELDS],
+        missed[SLU_FIELDS + SLU_META_FIELDS]; /* those of cfg->metadata come last */
     /* Records that the filters looked at, and those of them that have field i of
      * cfg->filter.where, not null; behind these the field of the URL. */
     uint64_t asked, seen[SLU_RECORD_ANY];

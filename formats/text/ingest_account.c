@@ -38,7 +38,7 @@ unsigned slu_ingest_lacks(const struct slu_ingest_cfg *cfg)
     unsigned lacks = 0;
     for (unsigned f = SLU_FIELD_TEXT + 1; f < SLU_FIELDS; f++)
         lacks |= (unsigned)(cfg->field[f] != NULL) << f;
-    return lacks;
+    return lacks | ((1U << cfg->metadata.n) - 1) << SLU_FIELDS;
 }
 
 static void count_lacks(uint64_t *n, unsigned lacks)

@@ -32,10 +32,8 @@ static int settle(struct slu_ingest_job *j, unsigned what, unsigned lacks,
     int rc = slu_grow(&j->outcome, &j->cap_outcome, j->n_outcome + 1,
                       sizeof *j->outcome, err);
     if (!rc)
-        j->outcome[j->n_outcome++] =
-            (struct slu_outcome_row){.what = (uint8_t)what,
-                                     .lacks = lacks & ((1U << SLU_FIELDS) - 1),
-                                     .value = value & SLU_OUTCOME_MAX};
+        j->outcome[j->n_outcome++] = (struct slu_outcome_row){
+            .what = (uint8_t)what, .lacks = lacks, .value = value & SLU_OUTCOME_MAX};
     return rc;
 }
 
@@ -95,7 +93,7 @@ static void row_any(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                     const uint8_t *p, struct slu_record *out)
 {
     out->any = w->any;
-    for (size_t i = 0; i < g->n_read; i++) {
+    for (size_t i = 0; i < g->n_read + g->cfg->metadata.n; i++) {
         struct slu_value *v = &w->any[i];
         p = slu_row_get_any(p, v);
         if (v->type != SLU_VALUE_STRING ||
@@ -245,6 +243,34 @@ static int encode(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return cfg->eos ? add_special(j, slu_tokenizer_eos(cfg->tokenizer), err) : SLU_OK;
 }
 
+/* Puts the metadata of a record behind a copy of its id; a value that does not fit its
+ * field rejects the record. */
+static int take_metadata(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                         struct slu_record *rec, struct slu_err *err)
+{
+    const struct slu_meta_fields *t = &g->cfg->metadata;
+    int rc = SLU_OK;
+
+    slu_buf_clear(&w->meta);
+    if (rec->id_len)
+        rc = slu_buf_append(&w->meta, rec->id, rec->id_len, err);
+    for (unsigned i = 0; i < t->n && !rc && rec->any; i++) {
+        const size_t before = w->meta.len;
+        rc = slu_meta_put_value(&w->meta, &t->field[i], &rec->any[g->n_read + i],
+                                &w->why);
+        rec->lacks |= (unsigned)(w->meta.len == before) << (SLU_FIELDS + i);
+    }
+    if (rc == SLU_E_FORMAT)
+        rec->reject = SLU_REJECT_UNFIT_FIELD;
+    else if (rc)
+        *err = w->why;
+    if (rc)
+        return rc == SLU_E_FORMAT ? SLU_OK : rc;
+    rec->id = (const char *)w->meta.data;
+    rec->meta_len = w->meta.len - rec->id_len;
+    return SLU_OK;
+}
+
 /* Adds a sequence of one segment, with the ids from `from` on. */
 static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                         struct slu_ingest_worker *w, const struct slu_record_ref *ref,
@@ -259,14 +285,15 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     seg.len_tok = len;
     seg.id_len = (uint32_t)rec->id_len;
     seg.id_off = b->str.len;
+    seg.meta_len = rec->meta_len & 0xffffff;
     seg.extra[SLU_SCORE] = slu_score_bits(rec->score);
     int rc = domain_of(g, w, ref, rec, &seg.domain, err);
     if (!rc)
         rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
     if (!rc)
         rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
-    if (!rc && rec->id_len)
-        rc = slu_buf_append(&b->str, rec->id, rec->id_len, err);
+    if (!rc && slu_seg_str(&seg))
+        rc = slu_buf_append(&b->str, rec->id, slu_seg_str(&seg), err);
     if (rc)
         return rc;
     b->seq[b->n_seq++] = (struct slu_seq){from, len, b->n_seg, 1};
@@ -367,8 +394,8 @@ static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *r
         rc = slu_grow(&w->id_end, &w->cap_id_end, n, sizeof *w->id_end, err);
     if (!rc && n_byte)
         rc = slu_buf_append(&w->text, rec->text, n_byte, err);
-    if (!rc && rec->id_len)
-        rc = slu_buf_append(&w->names, rec->id, rec->id_len, err);
+    if (!rc && rec->id_len + rec->meta_len)
+        rc = slu_buf_append(&w->names, rec->id, rec->id_len + rec->meta_len, err);
     if (!rc && rec->domain_len)
         rc = slu_buf_append(&w->names, rec->domain, rec->domain_len, err);
     if (!rc && rec->n_span)
@@ -408,11 +435,11 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
         struct slu_ingest_doc *d = &w->doc[i];
         d->rec.text = texts.utf8 + text;
         d->rec.id = name;
-        d->rec.domain = name + d->rec.id_len;
+        d->rec.domain = name + d->rec.id_len + d->rec.meta_len;
         d->rec.span = span;
         span += 2 * d->rec.n_span;
         text = w->end[i];
-        name += d->rec.id_len + d->rec.domain_len;
+        name += d->rec.id_len + d->rec.meta_len + d->rec.domain_len;
         if (alone) {
             rc = take_document(g, j, worker, d->ref, &d->rec, d->outcome, err);
             continue;
@@ -507,6 +534,11 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return rc;
     if (g->filters && (is_part || !rec.reject)) {
         rc = slu_ingest_filter(g, j, w, ref, &rec, err);
+        if (rc)
+            return rc;
+    }
+    if (g->cfg->metadata.n && !is_part && !rec.reject) {
+        rc = take_metadata(g, w, &rec, err);
         if (rc)
             return rc;
     }

@@ -6,7 +6,8 @@
 
 /* Of a record's bits of fields: a filter looked at it. */
 #define ASKED (UINT64_C(1) << 63)
-_Static_assert(SLU_RECORD_ANY < 64, "a bit for each field, and one for ASKED");
+_Static_assert(SLU_EXPR_FIELDS + 1 < 63, "a bit for each field, and one for ASKED");
+_Static_assert(SLU_EXPR_FIELDS + 4 + SLU_META_FIELDS <= SLU_RECORD_ANY, "all fields");
 
 void slu_ingest_find_filters(struct slu_ingest_run *g)
 {
@@ -23,6 +24,8 @@ void slu_ingest_find_filters(struct slu_ingest_run *g)
         g->any[g->n_read++] = SLU_NEEDS_BY;
         g->any[g->n_read++] = SLU_NEEDS_FROM;
     }
+    for (unsigned i = 0; i < g->cfg->metadata.n; i++)
+        g->any[g->n_read + i] = g->cfg->metadata.field[i].name;
     g->field_filters =
         f->where || f->ids_keep || f->ids_drop || f->urls_drop || f->fasttext;
     g->filters = g->field_filters || f->rules || f->c4_lines;

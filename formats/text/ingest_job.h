@@ -87,6 +87,7 @@ struct slu_ingest_worker {
     /* The last value of `needs` that was checked; tokens in it that the tokenizer
      * lacks, each with a NUL. */
     struct slu_buf needs, lacks;
+    struct slu_buf meta; /* the id and the metadata of the record */
 };
 
 struct slu_ingest_run {
@@ -98,7 +99,7 @@ struct slu_ingest_run {
     unsigned n_worker;
     bool filters, field_filters; /* cfg->filter has one; one that needs fields */
     /* Fields of filter.where, then url_field: n_any; then those of needs.h that are
-     * read. */
+     * read: n_read; then those of cfg->metadata. */
     const char *any[SLU_RECORD_ANY];
     size_t n_any, n_read;
     unsigned tok_bytes;

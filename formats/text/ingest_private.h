@@ -23,13 +23,13 @@ enum slu_outcome {
 };
 
 /* The outcome of one record, in the order of its block. */
-#define SLU_OUTCOME_MAX ((UINT64_C(1) << (56 - SLU_FIELDS)) - 1)
+#define SLU_OUTCOME_MAX ((UINT64_C(1) << 56) - 1)
 struct slu_outcome_row {
     uint64_t what : 8;
-    uint64_t lacks : SLU_FIELDS; /* as in struct slu_record */
     /* KEPT, HELD: bytes of text; REJECTED: offset of its line in the job's rejects. A
      * filter is a reason too (slu_reject_is_filter). */
-    uint64_t value : 56 - SLU_FIELDS;
+    uint64_t value : 56;
+    uint32_t lacks; /* as in struct slu_record; above these cfg->metadata */
 };
 
 /* Returns the outcome of a document with this text (slu_hash128) and at least one id:

@@ -165,7 +165,7 @@ enum slu_field {
 };
 
 /* Most fields of any type. */
-#define SLU_RECORD_ANY 52
+#define SLU_RECORD_ANY 68
 
 struct slu_record_cfg {
     /* Names of fields, borrowed; NULL: not wanted. A name is a key of the record. If
@@ -200,6 +200,8 @@ struct slu_record {
     uint64_t *span; /* n_span pairs begin <= end; borrowed as the strings are */
     size_t n_span;
     const struct slu_value *any; /* n_any values; borrowed as the strings are */
+    size_t
+        meta_len; /* the parser leaves it 0: bytes that a caller puts behind the id */
 };
 
 /* A parser of records, for one thread. */

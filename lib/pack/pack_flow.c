@@ -383,8 +383,8 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
     const size_t n_tok = g->len_tok * p->cfg.tok_bytes;
     const struct slu_slice piece[] = {
         {&it, sizeof it},
-        {from->id, g->id_len},
-        {&zero, slu_pack_pad8(g->id_len) - g->id_len},
+        {from->id, slu_seg_str(g)},
+        {&zero, slu_pack_pad8(slu_seg_str(g)) - slu_seg_str(g)},
         {from->tok, n_tok},
         {&zero, slu_pack_pad8(n_tok) - n_tok},
     };
@@ -474,7 +474,7 @@ static bool is_item(const struct slu_packing *p, const struct slu_row *r)
     uint64_t first = x->site[it->lane].first_bin;
     return bin >= first && bin - first < p->lane[it->lane].sum.bins &&
            it->seg.len_tok <= p->cfg.capacity &&
-           r->n_byte == sizeof *it + slu_pack_pad8(it->seg.id_len) +
+           r->n_byte == sizeof *it + slu_pack_pad8(slu_seg_str(&it->seg)) +
                             slu_pack_pad8(it->seg.len_tok * p->cfg.tok_bytes);
 }
 

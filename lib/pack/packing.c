@@ -273,9 +273,9 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
     if (rc)
         return rc;
     struct slu_pack_lane *s = &p->lane[it.lane];
-    p->id_byte += run->seg.id_len;
-    if (run->seg.id_len > p->longest_id)
-        p->longest_id = run->seg.id_len;
+    p->id_byte += slu_seg_str(&run->seg);
+    if (slu_seg_str(&run->seg) > p->longest_id)
+        p->longest_id = slu_seg_str(&run->seg);
     s->items++;
     s->cut += left > capacity;
     s->cut_by_concat += s->tok % capacity + left > capacity;

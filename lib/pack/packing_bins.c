@@ -57,7 +57,7 @@ static uint64_t weigh_bin(const struct slu_packing *p, size_t interval, uint64_t
     bool kept = !(m->cfg.drop && m->room[interval]);
     uint64_t n = runs_of(&m->a, v, run, v->first_tok + (k + 1) * v->capacity), id = 0;
     for (uint64_t i = 0; i < n && kept && p->longest_id > SHORT_ID; i++)
-        id += seg_of(m, run + i)->id_len;
+        id += slu_seg_str(seg_of(m, run + i));
     if (p->longest_id <= SHORT_ID)
         id = n * p->longest_id;
     *n_run = n;
@@ -138,11 +138,11 @@ static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
         if (run + i + 8 < end_run) /* rows lie in random order */
             __builtin_prefetch(seg_of(m, run + i + 8));
         g[i] = *seg_of(m, run + i);
-        if (!g[i].id_len)
+        if (!slu_seg_str(&g[i]))
             continue;
         const uint8_t *id = m->id + g[i].id_off;
         g[i].id_off = out->str.len;
-        int rc = slu_buf_append(&out->str, id, g[i].id_len, err);
+        int rc = slu_buf_append(&out->str, id, slu_seg_str(&g[i]), err);
         if (rc)
             return rc;
     }

@@ -91,8 +91,8 @@ static int take_item(struct slu_packing *p, struct slu_batch *out, struct slu_er
     int rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof seg, err);
     if (!rc)
         rc = slu_buf_append(&out->own, tok, seg.len_tok * p->cfg.tok_bytes, err);
-    if (!rc && seg.id_len)
-        rc = slu_buf_append(&out->str, id, seg.id_len, err);
+    if (!rc && slu_seg_str(&seg))
+        rc = slu_buf_append(&out->str, id, slu_seg_str(&seg), err);
     if (rc)
         return rc;
     out->seg[out->n_seg++] = seg;

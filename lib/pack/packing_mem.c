@@ -157,7 +157,7 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
 {
     uint64_t used = bytes_of(m, atomic_load_explicit(&m->n_tok, memory_order_relaxed),
                              m->n_item + 1, m->n_late + 1) +
-                    n_lane * LANE_BYTE + m->n_id + it->seg.id_len;
+                    n_lane * LANE_BYTE + m->n_id + slu_seg_str(&it->seg);
     if (at == SLU_NOT_HELD || m->n_item == m->cap_item || used > m->limit_byte) {
         atomic_store(&m->closed, true);
         return false;
@@ -168,9 +168,9 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
     m->len[i] = (uint32_t)it->seg.len_tok;
     m->lane[i] = it->lane;
     m->src[i] = at;
-    if (it->seg.id_len)
-        memcpy(m->id + m->n_id, it->id, it->seg.id_len);
-    m->n_id += it->seg.id_len;
+    if (slu_seg_str(&it->seg))
+        memcpy(m->id + m->n_id, it->id, slu_seg_str(&it->seg));
+    m->n_id += slu_seg_str(&it->seg);
     return true;
 }
 

@@ -139,7 +139,7 @@ struct slu_pack_item {
     struct slu_seg seg; /* id_off is of `id` */
     uint32_t lane;
     uint64_t position; /* of its first token in the domain's concatenation */
-    const void *id;    /* seg.id_len bytes */
+    const void *id;    /* and metadata: slu_seg_str(&seg) bytes */
     const void *tok;
 };
 
@@ -332,7 +332,7 @@ static inline uint64_t slu_pack_pad8(uint64_t n)
 /* Returns the tokens that follow an item in a table. */
 static inline const void *slu_pack_wait_tok(const struct slu_pack_wait *it)
 {
-    return (const uint8_t *)(it + 1) + slu_pack_pad8(it->seg.id_len);
+    return (const uint8_t *)(it + 1) + slu_pack_pad8(slu_seg_str(&it->seg));
 }
 
 /* Makes p->ext, without sites. */

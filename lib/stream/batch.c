@@ -103,8 +103,8 @@ int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
         struct slu_seg *s = &b->seg[b->n_seg + i];
         *s = seg[i];
         s->id_off = b->str.len;
-        if (s->id_len)
-            rc = slu_buf_append(&b->str, ids + seg[i].id_off, s->id_len, err);
+        if (slu_seg_str(s))
+            rc = slu_buf_append(&b->str, ids + seg[i].id_off, slu_seg_str(s), err);
         if (rc)
             return rc;
     }
@@ -123,6 +123,7 @@ void slu_sum_add(struct slu_sum *a, const struct slu_sum *b)
     a->checksum = slu_u128_add(a->checksum, b->checksum);
     a->trace_checksum = slu_u128_add(a->trace_checksum, b->trace_checksum);
     a->mask_checksum = slu_u128_add(a->mask_checksum, b->mask_checksum);
+    a->meta_checksum = slu_u128_add(a->meta_checksum, b->meta_checksum);
 }
 
 int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n, bool trained,
@@ -257,6 +258,31 @@ static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_u128 *mask
     return slu_hash_segments(own, mask ? 32 : 16, seg, n_seg);
 }
 
+struct slu_u128 slu_meta_hash(struct slu_u128 h, const struct slu_seg *seg,
+                              uint64_t n_seg, const uint8_t *str)
+{
+    XXH3_state_t st;
+    bool any = false;
+    uint8_t own[16];
+
+    for (uint64_t i = 0; i < n_seg; i++) {
+        if (!seg[i].meta_len)
+            continue;
+        if (!any) {
+            XXH3_128bits_reset(&st);
+            slu_put_le64(own, h.lo);
+            slu_put_le64(own + 8, h.hi);
+            slu_xxh3_128_update(&st, own, sizeof own);
+        }
+        any = true;
+        slu_put_le64(own, i);
+        slu_put_le64(own + 8, seg[i].meta_len);
+        slu_xxh3_128_update(&st, own, sizeof own);
+        slu_xxh3_128_update(&st, str + seg[i].id_off + seg[i].id_len, seg[i].meta_len);
+    }
+    return any ? slu_xxh3_128_digest(&st) : (struct slu_u128){0, 0};
+}
+
 int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
                    struct slu_err *err)
 {
@@ -311,9 +337,11 @@ static void sum(struct slu_batch *b, const struct slu_u128 *hash, bool late)
         const struct slu_seg *s = &b->seg[q->seg_off];
         const struct slu_count n = slu_seq_count(b, q);
         struct slu_u128 h = {0, 0}, mask = {0, 0}, trace;
-        uint64_t padding = 0;
-        for (uint64_t k = 0; k < q->n_seg; k++)
+        uint64_t padding = 0, meta_len = 0;
+        for (uint64_t k = 0; k < q->n_seg; k++) {
             padding += s[k].source == SLU_PADDING ? s[k].len_tok : 0;
+            meta_len |= s[k].meta_len;
+        }
         slu_count_add(&t.n, n);
         t.segments += q->n_seg;
         t.padding += padding;
@@ -329,6 +357,9 @@ static void sum(struct slu_batch *b, const struct slu_u128 *hash, bool late)
         t.checksum = slu_u128_add(t.checksum, h);
         t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
         t.mask_checksum = slu_u128_add(t.mask_checksum, mask);
+        if (meta_len)
+            t.meta_checksum = slu_u128_add(t.meta_checksum,
+                                           slu_meta_hash(h, s, q->n_seg, b->str.data));
     }
     b->sum = t;
     b->sum_valid = true;

@@ -52,13 +52,20 @@ struct slu_seg {
     uint64_t document; /* the record's position in its source */
     uint64_t offset;   /* first token, counted from the document's start */
     uint64_t len_tok;
-    uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
-    uint32_t id_len; /* bytes of the record's own id in str, 0: none */
-    uint64_t id_off; /* byte offset in batch->str */
+    uint32_t domain;        /* number in the names table, SLU_NO_DOMAIN: none */
+    uint32_t id_len;        /* bytes of the record's own id in str, 0: none */
+    uint64_t id_off : 40;   /* byte offset in batch->str */
+    uint64_t meta_len : 24; /* bytes of metadata (metadata.h) in str, behind the id */
     /* Each: the value stored in the stream ^ slu_extra_kind.none, so that 0 means
      * none. */
     uint64_t extra[SLU_N_EXTRA];
 };
+
+/* Returns the bytes that the segment has in str: its id and its metadata. */
+static inline size_t slu_seg_str(const struct slu_seg *s)
+{
+    return s->id_len + (size_t)s->meta_len;
+}
 
 /* Convert a score to extra[SLU_SCORE] of a segment, and back; NaN: no score. */
 static inline uint64_t slu_score_bits(double v)
@@ -94,6 +101,7 @@ struct slu_sum {
     struct slu_u128 checksum;
     struct slu_u128 trace_checksum;
     struct slu_u128 mask_checksum; /* 0 without masks */
+    struct slu_u128 meta_checksum; /* 0 without metadata */
 };
 
 struct slu_batch {
@@ -107,7 +115,7 @@ struct slu_batch {
     bool masks;         /* tok has marked ids; tok_bytes is 4 */
     bool marks_only;    /* with masks, in a stream without tokens: ids in tok are 0 */
     struct slu_buf own; /* memory of tok if the batch was built with slu_batch_add */
-    struct slu_buf str; /* record ids */
+    struct slu_buf str; /* records' ids and metadata */
 
     struct slu_sum sum;    /* of the sequences as they now are, if sum_valid */
     struct slu_u128 order; /* slu_order_add of their trace hashes, if sum_valid */
@@ -120,6 +128,7 @@ struct slu_batch {
     uint32_t member;         /* private to lib/stream: which concatenated stream */
     struct slu_sum sum_read; /* private to lib/stream: the sum as it was read */
     uint64_t n_late;         /* private to lib/stream: sequences for slu_reader_late */
+    uint64_t n_drop;         /* private to lib/stream: values of metadata left out */
     struct slu_u128 order_read, names_read; /* private to stream_identity.c */
 };
 
@@ -150,7 +159,7 @@ static inline void slu_batch_keep(struct slu_batch *b, size_t n)
 }
 
 /* Appends a copy of a sequence: its tokens (in the batch's width), its segments, and
- * their ids, at id_off in `ids`. Clears sum_valid. */
+ * their ids and metadata, at id_off in `ids`. Clears sum_valid. */
 SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
                                const struct slu_seg *seg, uint64_t n_seg,
                                const uint8_t *ids, struct slu_err *err);
@@ -181,6 +190,11 @@ struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128
  */
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
                                   const struct slu_seg *seg, uint64_t n_seg);
+
+/* Returns the hash of the metadata of a sequence, whose segments' id_off are of `str`; h
+ * is the hash of its ids. 0: it has none (STREAM.md section 7). */
+struct slu_u128 slu_meta_hash(struct slu_u128 h, const struct slu_seg *seg,
+                              uint64_t n_seg, const uint8_t *str);
 
 /* Adds b to *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);

@@ -20,6 +20,7 @@
 #define SLU_ACCT SLU_FOURCC('a', 'c', 'c', 't')
 #define SLU_SRCS SLU_FOURCC('S', 'R', 'C', 'S')
 #define SLU_DOMS SLU_FOURCC('D', 'O', 'M', 'S')
+#define SLU_VALS SLU_FOURCC('V', 'A', 'L', 'S')
 #define SLU_DATA SLU_FOURCC('D', 'A', 'T', 'A')
 #define SLU_ENDS SLU_FOURCC('E', 'N', 'D', 'S')
 #define SLU_INDX SLU_FOURCC('I', 'N', 'D', 'X')

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* The number that a segment's names have: bytes of its id, and above these bits of its
+ * metadata, which lie behind the id. */
+enum { ID_BITS = 17 };
 enum { NUMBER = 9, HAS_NAMES = 1, HAS_EXTRA = 2, SHIFT = 1 + SLU_N_EXTRA };
 
 void slu_seqrec_release(struct slu_seqrec *r)
@@ -64,10 +67,11 @@ static size_t room(const struct slu_batch *b, const struct slu_seq *q, unsigned 
 
     *parts = 0;
     for (uint64_t i = 0; i < q->n_seg; i++) {
-        *parts |= seg[i].domain != SLU_NO_DOMAIN || seg[i].id_len ? HAS_NAMES : 0;
+        *parts |=
+            seg[i].domain != SLU_NO_DOMAIN || slu_seg_str(&seg[i]) ? HAS_NAMES : 0;
         for (unsigned k = 0; k < SLU_N_EXTRA; k++)
             *parts |= seg[i].extra[k] ? HAS_EXTRA << k : 0;
-        n_id += seg[i].id_len;
+        n_id += slu_seg_str(&seg[i]);
     }
     n += *parts & HAS_NAMES ? 2 * NUMBER * q->n_seg + n_id : 0;
     return n + 8 * q->n_seg * n_extra(*parts);
@@ -103,11 +107,11 @@ static uint8_t *put_tail(uint8_t *p, const struct slu_batch *b, const struct slu
     for (uint64_t i = 0; i < q->n_seg; i++)
         p = put(p, (uint32_t)(seg[i].domain + 1)); /* none: 0 */
     for (uint64_t i = 0; i < q->n_seg; i++)
-        p = put(p, seg[i].id_len);
+        p = put(p, seg[i].id_len | (uint64_t)seg[i].meta_len << ID_BITS);
     for (uint64_t i = 0; i < q->n_seg; i++)
-        if (seg[i].id_len) {
-            memcpy(p, b->str.data + seg[i].id_off, seg[i].id_len);
-            p += seg[i].id_len;
+        if (slu_seg_str(&seg[i])) {
+            memcpy(p, b->str.data + seg[i].id_off, slu_seg_str(&seg[i]));
+            p += slu_seg_str(&seg[i]);
         }
     return p;
 }
@@ -218,11 +222,12 @@ static const uint8_t *get_names(const uint8_t *p, const uint8_t *end,
     }
     for (uint64_t i = 0; i < n_seg && p; i++) {
         p = get(p, end, &v);
-        if (!p || v > (size_t)(end - p))
-            return NULL;
-        seg[i].id_len = (uint32_t)v;
+        seg[i].id_len = (uint32_t)(v & ((1 << ID_BITS) - 1));
+        seg[i].meta_len = v >> ID_BITS & 0xffffff;
         seg[i].id_off = off;
-        off += v;
+        if (!p || slu_seg_str(&seg[i]) > (size_t)(end - p))
+            return NULL;
+        off += slu_seg_str(&seg[i]);
     }
     return p && (size_t)(end - p) == off ? p : NULL;
 }

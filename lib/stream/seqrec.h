@@ -7,7 +7,8 @@
  *   last segment);
  *   tokens, in native byte order (records never leave the machine);
  *   extras: 8 bytes for each segment, for each one that the bits announce;
- *   names: domain + 1 (0: none) of each segment, id length of each, the ids.
+ *   names: domain + 1 (0: none) of each segment, lengths of id and metadata of each, ids
+ *   and metadata.
  * Numbers take 1 to 9 bytes, as few as possible. The first byte begins with as many
  * one bits as bytes follow it; the value is big-endian, so memcmp orders numbers by
  * value. A short sequence has about ten bytes besides its tokens, and memcmp of records

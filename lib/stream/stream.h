@@ -22,6 +22,7 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/pipe.h"
+#include "lib/stream/metadata.h"
 
 SLU_BEGIN_DECLS
 
@@ -40,13 +41,14 @@ struct slu_step {
 };
 
 struct slu_header {
-    unsigned tok_bytes;    /* 2 or 4; of ids in memory, so 4 with masks */
-    bool no_tokens;        /* segment rows only (DIR/segments/D_i.tks) */
-    bool masks;            /* ids are marked (mask.h) */
-    bool inner_padding;    /* padding may stand between segments */
-    bool label_tokens;     /* sequences of bucket L have L + 1 ids */
-    uint64_t vocab_size;   /* largest id + 1, pad included */
-    bool has[SLU_N_EXTRA]; /* which optional fields its segments have */
+    unsigned tok_bytes;          /* 2 or 4; of ids in memory, so 4 with masks */
+    bool no_tokens;              /* segment rows only (DIR/segments/D_i.tks) */
+    bool masks;                  /* ids are marked (mask.h) */
+    bool inner_padding;          /* padding may stand between segments */
+    bool label_tokens;           /* sequences of bucket L have L + 1 ids */
+    uint64_t vocab_size;         /* largest id + 1, pad included */
+    bool has[SLU_N_EXTRA];       /* which optional fields its segments have */
+    struct slu_meta_fields meta; /* which metadata they may have */
     uint64_t eos, bos, pad;
     uint8_t fingerprint[16];          /* of the tokenizer (DESIGN.md, The stream) */
     uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal lengths, ascending */
@@ -154,7 +156,8 @@ struct slu_reader_cfg {
 
 /* Opens the first stream and reads its header. The headers of the other regular files
  * are read and compared too, so that a mismatch is found before any work. If one stream
- * has masks, the others get them: all tokens but padding are trained on. */
+ * has masks, the others get them: all tokens but padding are trained on. The header has
+ * the metadata fields of all of them. */
 SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
                                  const struct slu_reader_cfg *cfg, struct slu_err *err);
 const struct slu_header *slu_reader_header(const struct slu_reader *r);
@@ -172,6 +175,11 @@ struct slu_reader_duplicates {
  * Call it before the first batch. */
 void slu_reader_find_duplicates(struct slu_reader *r,
                                 struct slu_reader_duplicates *duplicates);
+/* Leaves metadata fields out of the header and of all batches; names: with commas. Call
+ * it before the first batch. slu_reader_account adds the number of their values to
+ * *n_value, unless it is NULL. SLU_E_USAGE: no stream has such a field. */
+SLU_MUST_USE int slu_reader_drop(struct slu_reader *r, const char *names,
+                                 uint64_t *n_value, struct slu_err *err);
 /* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
 /* Lets the work make the sums of batches: slu_batch_open may leave them out (unsummed),
@@ -276,7 +284,8 @@ SLU_MUST_USE int slu_writer_pass(struct slu_writer *w, struct slu_batch *b,
 /* Write a document whose length is not known at its first token: begin, parts, end,
  * with no other put between them. The stream has the bytes that slu_writer_put of the
  * whole document would give, but at most a frame of it is in memory. seg: source,
- * document, domain, score and id_len are used. id: the record's own id, id_len bytes.
+ * document, domain, score, id_len and meta_len are used. id: the record's own id, id_len
+ * bytes, and its metadata, meta_len bytes.
  * tok: n_tok ids of the stream's width. hash: slu_hash_tokens of the whole document.
  * Only for streams with tokens. */
 SLU_MUST_USE int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg,

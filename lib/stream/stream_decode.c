@@ -21,8 +21,28 @@ static const uint8_t *column(struct slu_cursor *c, uint64_t n, uint64_t width)
     return n > c->n / width ? NULL : slu_cursor_take(c, n * width);
 }
 
+/* Finds the columns of metadata field i; false: they are cut off. */
+static bool split_meta(struct slu_cursor *c, struct slu_columns *k, unsigned i)
+{
+    const enum slu_meta_type type = k->fields->field[i].type;
+    const unsigned width = slu_meta_width(type);
+
+    k->meta[i] = column(c, k->n_seg, width ? width : 4);
+    if (!k->meta[i] || type != SLU_META_IS_TEXT)
+        return k->meta[i];
+    for (uint64_t s = 0; s < k->n_seg; s++) {
+        const uint32_t n = slu_le32(k->meta[i] + 4 * s);
+        k->n_text[i] += slu_meta_is_null(type, k->meta[i] + 4 * s) ? 0 : n;
+        if (!slu_meta_is_null(type, k->meta[i] + 4 * s) && n > SLU_META_VALUE)
+            return false;
+    }
+    k->text[i] = column(c, k->n_text[i], 1);
+    return k->text[i];
+}
+
 int slu_columns_split(const struct slu_frame *f, const uint8_t *p, size_t n,
-                      const struct slu_header *h, bool masks, struct slu_columns *k,
+                      const struct slu_header *h, bool masks,
+                      const struct slu_meta_fields *fields, struct slu_columns *k,
                       struct slu_err *err)
 {
     struct slu_cursor c = {p, n, 0};
@@ -55,6 +75,10 @@ int slu_columns_split(const struct slu_frame *f, const uint8_t *p, size_t n,
         if (h->has[i] && !(k->extra[i] = column(&c, k->n_seg, 8)))
             return bad(f, "its columns take other bytes than its counts say", err);
     k->ids = column(&c, k->n_id, 1);
+    k->fields = fields;
+    for (unsigned i = 0; fields && i < fields->n; i++)
+        if (!split_meta(&c, k, i))
+            return bad(f, "its metadata takes other bytes than its counts say", err);
     if (masks && !(k->mask = column(&c, slu_mask_bytes(k->n_tok), 1)))
         return bad(f, "its columns take other bytes than its counts say", err);
     k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, slu_header_stored(h));
@@ -109,10 +133,77 @@ static bool get_extras(const struct slu_columns *c, uint64_t i, struct slu_seg *
     return true;
 }
 
+/* What a frame's rows are added with. */
+struct rows {
+    struct slu_reader *r;
+    uint32_t member;
+    /* The last name of each metadata field: the same come one after another. */
+    struct {
+        uint32_t number;
+        const char *name;
+    } last[SLU_META_FIELDS];
+    uint64_t text[SLU_META_FIELDS]; /* bytes used of the texts */
+};
+
+/* Returns a name of metadata by its number in the member; NULL: there is none. */
+static const char *value_of(struct rows *x, unsigned field, uint32_t number)
+{
+    if (x->last[field].name && x->last[field].number == number)
+        return x->last[field].name;
+    pthread_mutex_lock(&x->r->mu);
+    const struct slu_member *m = &x->r->member[x->member];
+    const char *name = number < m->value.n
+                           ? slu_names_domain(x->r->values, m->value.is[number])
+                           : NULL;
+    pthread_mutex_unlock(&x->r->mu);
+    x->last[field].number = number;
+    return x->last[field].name = name;
+}
+
+/* Appends the metadata of row i to b->str; false: a number without a name, a value that
+ * is not finite, or one of padding. */
+static int add_meta(struct slu_batch *b, const struct slu_columns *k, uint64_t i,
+                    struct rows *x, bool *fits, struct slu_seg *s, struct slu_err *err)
+{
+    const size_t before = b->str.len;
+    int rc = SLU_OK;
+
+    for (unsigned j = 0; j < k->fields->n && *fits && !rc; j++) {
+        const struct slu_meta_field *f = &k->fields->field[j];
+        const unsigned width = slu_meta_width(f->type);
+        const uint8_t *element = k->meta[j] + (width ? width : 4) * i;
+        if (slu_meta_is_null(f->type, element))
+            continue;
+        const uint32_t n = width ? 0 : slu_le32(element);
+        const char *name = f->type == SLU_META_IS_NAME ? value_of(x, j, n) : NULL;
+        *fits = s->source != SLU_PADDING && slu_meta_is_finite(f->type, element) &&
+                (name || f->type != SLU_META_IS_NAME);
+        if (*fits && width)
+            rc = slu_meta_put(&b->str, f->key, element, width, err);
+        else if (*fits && name)
+            rc = slu_meta_put(&b->str, f->key, name, strlen(name), err);
+        else if (*fits)
+            rc = slu_meta_put(&b->str, f->key, k->text[j] + x->text[j], n, err);
+        x->text[j] += f->type == SLU_META_IS_TEXT ? n : 0;
+    }
+    s->meta_len = (b->str.len - before) & 0xffffff;
+    return rc;
+}
+
+/* Whether the metadata of s, the last bytes of str, are those of the segment before. */
+static bool same_meta(const struct slu_batch *b, const struct slu_seg *s,
+                      const struct slu_seg *before)
+{
+    return s->meta_len == before->meta_len &&
+           (!s->meta_len ||
+            !memcmp(b->str.data + s->id_off,
+                    b->str.data + before->id_off + before->id_len, s->meta_len));
+}
+
 /* Adds row i of the columns as a segment, or to the last one if it continues that. */
 static int add_seg(struct slu_batch *b, const struct slu_frame *f,
                    const struct slu_columns *k, uint64_t i, bool continues,
-                   uint64_t *id_at, struct slu_err *err)
+                   uint64_t *id_at, struct rows *x, struct slu_err *err)
 {
     struct slu_seg s = {
         .source = slu_le64(k->source + 8 * i),
@@ -134,21 +225,33 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
             "at offset %llu, which is not possible here",
             (unsigned long long)f->number, (unsigned long long)i, s.id_len,
             (unsigned long long)s.len_tok, (unsigned long long)s.offset);
+    bool fits = true;
+    int rc =
+        s.id_len ? slu_buf_append(&b->str, k->ids + *id_at, s.id_len, err) : SLU_OK;
+    if (!rc && k->fields)
+        rc = add_meta(b, k, i, x, &fits, &s, err);
+    if (rc)
+        return rc;
+    if (!fits)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "frame %llu: segment %llu has metadata that is not finite, a "
+                        "name that was not given, or belongs to padding",
+                        (unsigned long long)f->number, (unsigned long long)i);
     if (continues) {
         struct slu_seg *last = &b->seg[b->n_seg - 1];
         if (s.source != last->source || s.document != last->document || s.id_len ||
             s.domain != last->domain || memcmp(s.extra, last->extra, sizeof s.extra) ||
-            (!padding && s.offset != last->offset + last->len_tok))
+            (!padding && s.offset != last->offset + last->len_tok) ||
+            !same_meta(b, &s, last))
             return bad(
                 f,
                 "its first segment does not continue the last one of the frame before",
                 err);
         last->len_tok += s.len_tok;
+        b->str.len = s.id_off;
         return SLU_OK;
     }
-    int rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
-    if (!rc && s.id_len)
-        rc = slu_buf_append(&b->str, k->ids + *id_at, s.id_len, err);
+    rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
     if (rc)
         return rc;
     *id_at += s.id_len;
@@ -161,7 +264,7 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
  * stand before another segment. */
 static int add_rows(struct slu_batch *b, const struct slu_frame *f,
                     const struct slu_columns *k, const struct slu_frame *before,
-                    bool inner_padding, struct slu_err *err)
+                    bool inner_padding, struct rows *x, struct slu_err *err)
 {
     uint64_t at_seg = 0, id_at = 0, tok_end = 0;
     int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + k->n_seq, sizeof *b->seq, err);
@@ -182,7 +285,7 @@ static int add_rows(struct slu_batch *b, const struct slu_frame *f,
             if (!seg_more && q->n_seg && b->seg[b->n_seg - 1].source == SLU_PADDING &&
                 (!inner_padding || slu_le64(k->source + 8 * at_seg) == SLU_PADDING))
                 return bad(f, "padding is not the end of its sequence", err);
-            rc = add_seg(b, f, k, at_seg, seg_more, &id_at, err);
+            rc = add_seg(b, f, k, at_seg, seg_more, &id_at, x, err);
             q->n_seg += !rc && !seg_more;
             q->len_tok += slu_le64(k->length + 8 * at_seg);
             tok_end += slu_le64(k->length + 8 * at_seg);
@@ -224,10 +327,10 @@ static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
         s->source = last_is;
         if (s->domain == SLU_NO_DOMAIN)
             continue;
-        if (s->domain >= m->n_domain)
+        if (s->domain >= m->domain.n)
             rc = slu_fail(err, SLU_E_FORMAT, "domain %u has no name", s->domain);
         else
-            s->domain = m->domain[s->domain];
+            s->domain = m->domain.is[s->domain];
     }
     pthread_mutex_unlock(&r->mu);
     return rc;
@@ -290,24 +393,26 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
     pthread_mutex_lock(&r->mu);
     const bool masks = r->member[b->member].masks,
                inner_padding = r->member[b->member].inner_padding;
+    const struct slu_meta_fields *meta = r->member[b->member].meta;
     pthread_mutex_unlock(&r->mu);
     int rc = reserve(r, b, err);
     for (size_t i = 0; !rc && i < b->raw->n; i++) {
         struct slu_frame *f = &b->raw->f[i];
         struct slu_columns k = {0};
+        struct rows x = {.r = r, .member = b->member};
         const uint8_t *p;
         size_t n;
         rc = slu_frame_check(f, err);
         if (!rc)
             rc = slu_frame_payload(f, &p, &n, err);
         if (!rc)
-            rc = slu_columns_split(f, p, n, &r->header, masks, &k, err);
+            rc = slu_columns_split(f, p, n, &r->header, masks, meta, &k, err);
         if (!rc && ids && !f->early.len &&
             !slu_ids_in_range(k.tok, k.n_tok, slu_header_stored(&r->header),
                               r->header.vocab_size))
             rc = bad(f, "a token is not in the vocabulary", err);
         if (!rc)
-            rc = add_rows(b, f, &k, before, inner_padding, err);
+            rc = add_rows(b, f, &k, before, inner_padding, &x, err);
         for (size_t q = 0; !rc && one && q < f->early.len / sizeof(struct slu_u128);
              q++)
             b->seq[q].hash = ((const struct slu_u128 *)(void *)f->early.data)[q];
@@ -336,6 +441,7 @@ int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *er
         if (!b->unsummed)
             slu_batch_sum(b);
         b->sum_read = b->sum;
+        slu_drop_meta(r, b);
         rc = localise(r, b, err);
     }
     if (!rc) {
@@ -405,21 +511,29 @@ int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal, const char *na
     return rc ? rc : slu_names_set_source(r->names, is, name, err);
 }
 
-int slu_reader_add_domain(struct slu_reader *r, uint64_t number, const char *name,
-                          size_t len, struct slu_err *err)
+int slu_reader_add_name(struct slu_reader *r, bool value, uint64_t number,
+                        const char *name, size_t len, struct slu_err *err)
 {
-    uint32_t local;
-    int rc = slu_names_domain_number(r->names, name, len, &local, err);
+    uint32_t local = 0;
+    int rc = value && !r->values ? slu_names_new(&r->values, err) : SLU_OK;
+    struct slu_names *names = value ? r->values : r->names;
+    const uint32_t n = !rc && value ? slu_names_n_domain(names) : 0;
+
+    if (!rc)
+        rc = slu_names_domain_number(names, name, len, &local, err);
+    r->values_byte += value && local >= n ? len : 0;
+    if (!rc && (n >= SLU_META_VALUES || r->values_byte > SLU_META_VALUES_BYTE))
+        rc = local < n ? SLU_OK : slu_meta_too_many(NULL, err);
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[r->n_member - 1];
-    if (!rc && number != m->n_domain)
-        rc = slu_fail(err, SLU_E_FORMAT, "domain %llu is not the next number",
-                      (unsigned long long)number);
+    struct slu_numbers *to = value ? &m->value : &m->domain;
+    if (!rc && number != to->n)
+        rc = slu_fail(err, SLU_E_FORMAT, "%s %llu is not the next number",
+                      value ? "value" : "domain", (unsigned long long)number);
     if (!rc)
-        rc = slu_grow(&m->domain, &m->cap_domain, m->n_domain + 1, sizeof *m->domain,
-                      err);
+        rc = slu_grow(&to->is, &to->cap, to->n + 1, sizeof *to->is, err);
     if (!rc)
-        m->domain[m->n_domain++] = local;
+        to->is[to->n++] = local;
     pthread_mutex_unlock(&r->mu);
     return rc;
 }

@@ -39,7 +39,7 @@ static bool begin(struct early *e, size_t got)
     if (got < f->stored_byte - n_tok * width)
         return false;
     e->off = slu_columns_split(f, f->stored.data, f->stored_byte, &e->r->header, false,
-                               &e->k, NULL) ||
+                               e->r->member[e->r->n_member - 1].meta, &e->k, NULL) ||
              slu_buf_reserve(&f->early, e->k.n_seq * sizeof(struct slu_u128), NULL);
     e->begun = !e->off;
     return e->begun;

@@ -12,7 +12,10 @@ enum {
     FLAG_NO_TOKENS = 2,
     FLAG_MASKS = 8,
     FLAG_INNER_PADDING = 16,
+    FLAG_METADATA = 32,
     FLAGS_1_1 = FLAG_MASKS | FLAG_INNER_PADDING, /* of minor version 1 */
+    FLAGS_1_2 = FLAG_METADATA,
+    META_ROW = 8, /* bytes before a metadata field's name */
 };
 
 static const uint32_t extra_flag[SLU_N_EXTRA] = {[SLU_SCORE] = 4};
@@ -127,10 +130,29 @@ static uint32_t flags_of(const struct slu_header *h)
 {
     uint32_t flags = (h->label_tokens ? FLAG_LABELS : 0) |
                      (h->no_tokens ? FLAG_NO_TOKENS : 0) | (h->masks ? FLAG_MASKS : 0) |
-                     (h->inner_padding ? FLAG_INNER_PADDING : 0);
+                     (h->inner_padding ? FLAG_INNER_PADDING : 0) |
+                     (h->meta.n ? FLAG_METADATA : 0);
     for (unsigned k = 0; k < SLU_N_EXTRA; k++)
         flags |= h->has[k] ? extra_flag[k] : 0;
     return flags;
+}
+
+static unsigned minor_of(uint32_t flags)
+{
+    return flags & FLAGS_1_2 ? 2 : flags & FLAGS_1_1 ? 1 : 0;
+}
+
+static int encode_meta(const struct slu_meta_field *f, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    const size_t n = strlen(f->name);
+    uint8_t row[META_ROW] = {(uint8_t)f->type};
+
+    slu_put_le32(row + 4, (uint32_t)n);
+    int rc = slu_buf_append(out, row, sizeof row, err);
+    if (!rc)
+        rc = slu_buf_append(out, f->name, n, err);
+    return rc ? rc : slu_buf_align(out, 8, err);
 }
 
 int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
@@ -138,7 +160,7 @@ int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
 {
     uint8_t f[FIXED] = {0};
     slu_put_le32(f, 1);
-    slu_put_le32(f + 4, flags_of(h) & FLAGS_1_1 ? 1 : 0);
+    slu_put_le32(f + 4, minor_of(flags_of(h)));
     slu_put_le32(f + 8, slu_header_stored(h));
     slu_put_le32(f + 12, flags_of(h));
     slu_put_le64(f + 16, h->vocab_size);
@@ -148,6 +170,7 @@ int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
     memcpy(f + 48, h->fingerprint, 16);
     slu_put_le64(f + 64, h->n_bucket);
     slu_put_le64(f + 72, h->n_step);
+    slu_put_le64(f + 80, h->meta.n);
     slu_buf_clear(out);
     int rc = slu_buf_append(out, f, sizeof f, err);
     for (unsigned i = 0; !rc && i < h->n_bucket; i++) {
@@ -167,6 +190,8 @@ int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
         if (!rc)
             rc = slu_buf_align(out, 8, err);
     }
+    for (unsigned i = 0; !rc && i < h->meta.n; i++)
+        rc = encode_meta(&h->meta.field[i], out, err);
     return rc;
 }
 
@@ -209,6 +234,38 @@ static int decode_steps(struct slu_header *h, struct slu_cursor *c, uint64_t n_s
     return SLU_OK;
 }
 
+static int decode_meta(struct slu_header *h, struct slu_cursor *c, uint64_t n_field,
+                       struct slu_err *err)
+{
+    for (uint64_t i = 0; i < n_field; i++) {
+        const uint8_t *row = slu_cursor_take(c, META_ROW);
+        const size_t n = row ? slu_le32(row + 4) : 0;
+        const char *name = row ? (const char *)slu_cursor_take(c, n) : NULL;
+        const size_t pad = (8 - c->at % 8) % 8;
+        const uint8_t *z = name ? slu_cursor_take(c, pad) : NULL;
+        if (row && row[1])
+            return slu_fail(err, SLU_E_UNSUPPORTED,
+                            "the header: metadata field %llu belongs to tokens; this "
+                            "version reads those of segments",
+                            (unsigned long long)i);
+        if (!z || !all_zero(z, pad) || !all_zero(row + 2, 2) || !row[0] ||
+            row[0] >= SLU_META_N_TYPE)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "the header: metadata field %llu is cut short, has the "
+                            "type %u, which does not exist, or padding that is not 0",
+                            (unsigned long long)i, row ? row[0] : 0);
+        int rc = slu_meta_add(&h->meta, name, n, row[0], err);
+        if (rc)
+            return slu_err_at(err, "the header");
+        if (h->meta.n != i + 1 || strncmp(h->meta.field[i].name, name, n))
+            return slu_fail(err, SLU_E_FORMAT,
+                            "the header: metadata field %llu is not behind the one "
+                            "before in the order of names",
+                            (unsigned long long)i);
+    }
+    return SLU_OK;
+}
+
 static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *err)
 {
     uint32_t flags = slu_le32(f + 12);
@@ -229,12 +286,15 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "token stream of version %u; this program reads version 1",
                         slu_le32(f));
-    if (flags != flags_of(h) || (slu_le32(f + 4) < 1 && flags & FLAGS_1_1))
+    const uint64_t n_field = slu_le64(f + 80);
+    if (flags != (flags_of(h) | (n_field ? FLAG_METADATA : 0)) ||
+        slu_le32(f + 4) < minor_of(flags))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the header has flags that this version does not know");
     if (h->tok_bytes != (h->vocab_size <= 65536 ? 2u : 4u) ||
-        h->vocab_size > UINT64_C(1) << 32 || !all_zero(f + 80, 48) ||
-        slu_le64(f + 64) > SLU_MAX_BUCKETS || slu_le64(f + 72) > MAX_STEPS)
+        h->vocab_size > UINT64_C(1) << 32 || !all_zero(f + 88, 40) ||
+        n_field > SLU_META_FIELDS || slu_le64(f + 64) > SLU_MAX_BUCKETS ||
+        slu_le64(f + 72) > MAX_STEPS)
         return slu_fail(err, SLU_E_FORMAT,
                         "the header: vocabulary of %llu ids of %u bytes, %llu buckets, "
                         "%llu steps, or reserved bytes that are not 0; not possible",
@@ -282,6 +342,8 @@ int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
     }
     if (!rc)
         rc = decode_steps(h, &c, slu_le64(f + 72), err);
+    if (!rc)
+        rc = decode_meta(h, &c, slu_le64(f + 80), err);
     if (!rc && c.at != n)
         rc = slu_fail(err, SLU_E_FORMAT, "the header is longer than its fields");
     if (rc)

@@ -20,6 +20,74 @@ int slu_meta_check(const struct slu_reader *r, const struct slu_header *h,
     return SLU_OK;
 }
 
+/* Adds the fields of a header to those of the reader. any: it need not have them. */
+int slu_meta_join(struct slu_reader *r, const struct slu_header *h, bool any,
+                  struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < h->meta.n && !rc; i++) {
+        const struct slu_meta_field *f = &h->meta.field[i];
+        const size_t n = strlen(f->name);
+        if (slu_meta_find(&r->dropped, f->name, n) >= 0)
+            continue;
+        if (!any && slu_meta_find(&r->header.meta, f->name, n) < 0)
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "has the metadata field '%s', and the streams before it do "
+                            "not; give this one first",
+                            f->name);
+        rc = slu_meta_add(&r->header.meta, f->name, n, f->type, err);
+    }
+    return rc;
+}
+
+int slu_reader_drop(struct slu_reader *r, const char *names, uint64_t *n_value,
+                    struct slu_err *err)
+{
+    r->n_dropped = n_value;
+    for (const char *p = names, *end;; p = end + 1) {
+        end = strchrnul(p, ',');
+        const int i = slu_meta_find(&r->header.meta, p, (size_t)(end - p));
+        if (i < 0)
+            return slu_fail(err, SLU_E_USAGE,
+                            "no input has the metadata field '%.*s'; "
+                            "'inspect' lists those that it has",
+                            (int)(end - p), p);
+        int rc = slu_meta_add(&r->dropped, p, (size_t)(end - p),
+                              r->header.meta.field[i].type, err);
+        if (rc)
+            return rc;
+        slu_meta_remove(&r->header.meta, (unsigned)i);
+        if (!*end)
+            return SLU_OK;
+    }
+}
+
+void slu_drop_meta(const struct slu_reader *r, struct slu_batch *b)
+{
+    b->n_drop = 0;
+    for (size_t i = 0; i < b->n_seg && r->dropped.n; i++) {
+        struct slu_seg *s = &b->seg[i];
+        uint8_t *to = b->str.data + s->id_off + s->id_len;
+        const uint8_t *p = to, *end = to + s->meta_len;
+        struct slu_meta_value v;
+        for (size_t n; (n = slu_meta_next(p, (size_t)(end - p), &v)); p += n) {
+            bool drop = false;
+            for (unsigned k = 0; k < r->dropped.n; k++)
+                drop |= r->dropped.field[k].key == v.key;
+            b->n_drop += drop;
+            if (drop)
+                continue;
+            memmove(to, p, n);
+            to += n;
+        }
+        if (to == end)
+            continue;
+        s->meta_len = (s->meta_len - (uint64_t)(end - to)) & 0xffffff;
+        b->sum_valid = false;
+    }
+}
+
 static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {
@@ -28,15 +96,26 @@ static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
     if (rc)
         return rc;
     const bool masks = h.masks, inner_padding = h.inner_padding;
-    rc = slu_meta_check(r, &h, err);
+    struct slu_meta_fields *meta = NULL;
+    if (h.meta.n && !(meta = malloc(sizeof *meta)))
+        rc = slu_fail_nomem(err, sizeof *meta);
+    if (meta)
+        *meta = h.meta;
+    if (!rc)
+        rc = slu_meta_check(r, &h, err);
     if (!rc)
         rc = slu_meta_uncounted(r, &h, err);
     if (!r->have_header) {
         r->header = h;
+        r->header.meta.n = 0;
         r->have_header = true;
+        if (!rc)
+            rc = slu_meta_join(r, &h, true, err);
     } else {
         if (!rc)
             rc = slu_header_compatible(&r->header, &h, err);
+        if (!rc)
+            rc = slu_meta_join(r, &h, false, err);
         slu_header_release(&h);
     }
     if (!rc &&
@@ -49,9 +128,13 @@ static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
         rc = slu_grow(&r->member, &r->cap_member, r->n_member + 1, sizeof *r->member,
                       err);
     if (!rc)
-        r->member[r->n_member++] = (struct slu_member){
-            .name = r->name, .masks = masks, .inner_padding = inner_padding};
+        r->member[r->n_member++] = (struct slu_member){.name = r->name,
+                                                       .masks = masks,
+                                                       .inner_padding = inner_padding,
+                                                       .meta = meta};
     pthread_mutex_unlock(&r->mu);
+    if (rc)
+        free(meta);
     r->members_in_path++;
     r->state = BODY;
     r->n_seq_begun = 0;
@@ -60,7 +143,7 @@ static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
     return rc;
 }
 
-static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, size_t n,
+static int names_frame(struct slu_reader *r, uint32_t type, const uint8_t *p, size_t n,
                        struct slu_err *err)
 {
     struct slu_cursor c = {p, n, 0};
@@ -81,8 +164,9 @@ static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, siz
         }
         memcpy(name, s, len);
         name[len] = 0;
-        rc = sources ? slu_reader_add_source(r, slu_le64(q), name, err)
-                     : slu_reader_add_domain(r, slu_le64(q), name, len, err);
+        rc = type == SLU_SRCS ? slu_reader_add_source(r, slu_le64(q), name, err)
+                              : slu_reader_add_name(r, type == SLU_VALS, slu_le64(q),
+                                                    name, len, err);
     }
     free(name);
     if (!rc && c.at != n)
@@ -95,8 +179,9 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
                       struct slu_err *err)
 {
     static const uint8_t zero[SLU_ENDS_BYTES];
-    const size_t used = r->member[r->n_member - 1].masks ? 104 : 80;
-    if (n != SLU_ENDS_BYTES || memcmp(p + used, zero, SLU_ENDS_BYTES - used))
+    const struct slu_member *is = &r->member[r->n_member - 1];
+    if (n != SLU_ENDS_BYTES || (!is->masks && memcmp(p + 80, zero, 24)) ||
+        (!is->meta && memcmp(p + 104, zero, 16)) || memcmp(p + 120, zero, 8))
         return slu_fail(
             err, SLU_E_FORMAT,
             "the end frame has another length, or reserved bytes that are not 0");
@@ -110,6 +195,7 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
     m->declared.checksum = (struct slu_u128){slu_le64(p + 48), slu_le64(p + 56)};
     m->declared.trace_checksum = (struct slu_u128){slu_le64(p + 64), slu_le64(p + 72)};
     m->declared.mask_checksum = (struct slu_u128){slu_le64(p + 80), slu_le64(p + 88)};
+    m->declared.meta_checksum = (struct slu_u128){slu_le64(p + 104), slu_le64(p + 112)};
     m->ended = true;
     pthread_mutex_unlock(&r->mu);
     r->state = ENDED;
@@ -156,9 +242,9 @@ int slu_meta_take(struct slu_reader *r, const struct slu_frame *f, const uint8_t
     case SLU_HEAD:
         return begin_member(r, p, n, err);
     case SLU_SRCS:
-        return names_frame(r, true, p, n, err);
     case SLU_DOMS:
-        return names_frame(r, false, p, n, err);
+    case SLU_VALS:
+        return names_frame(r, f->type, p, n, err);
     case SLU_ENDS:
         return end_member(r, p, n, err);
     case SLU_INDX:

@@ -48,6 +48,7 @@ int slu_over_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
     if (!b->unsummed)
         slu_batch_sum(b);
     b->sum_read = b->sum;
+    slu_drop_meta(r, b);
     slu_identity_open(r, b);
     return SLU_OK;
 }

@@ -213,6 +213,8 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
             rc = slu_header_compatible(&r->header, &h, err);
         r->header.masks |= h.masks;
         r->header.inner_padding |= h.inner_padding;
+        if (!rc)
+            rc = slu_meta_join(r, &h, true, err);
         r->header.tok_bytes = r->header.masks ? 4 : r->header.tok_bytes;
         slu_header_release(&h);
     }
@@ -431,11 +433,11 @@ void slu_reader_defer(struct slu_reader *r)
 /* A source that has another number here is hashed under its number in the stream. */
 bool slu_reader_may_wait(struct slu_reader *r, const struct slu_batch *b)
 {
-    bool may = r->defers && !r->tracked && !b->masks;
+    bool may = r->defers && !r->tracked && !b->masks && !r->header.meta.n;
     if (!may || r->ops)
         return may;
     pthread_mutex_lock(&r->mu);
-    may = r->member[b->member].source.n == 0;
+    may = r->member[b->member].source.n == 0 && !r->member[b->member].meta;
     pthread_mutex_unlock(&r->mu);
     return may;
 }
@@ -460,6 +462,8 @@ void slu_reader_late(struct slu_reader *r, const struct slu_seg *seg,
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
 {
     slu_identity_account(r, b);
+    if (r->n_dropped)
+        *r->n_dropped += b->n_drop;
     r->n_late += b->n_late;
     if (r->ops) {
         slu_sum_add(&r->over_seen, &b->sum_read);
@@ -536,7 +540,8 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
         if (!r->n_late &&
             (slu_u128_cmp(seen.checksum, m->declared.checksum) ||
              slu_u128_cmp(seen.trace_checksum, m->declared.trace_checksum) ||
-             slu_u128_cmp(seen.mask_checksum, m->declared.mask_checksum)))
+             slu_u128_cmp(seen.mask_checksum, m->declared.mask_checksum) ||
+             slu_u128_cmp(seen.meta_checksum, m->declared.meta_checksum)))
             return slu_fail(err, SLU_E_CHECKSUM,
                             "%s: a checksum of its sequences differs from the one in "
                             "its end frame; the stream is damaged",
@@ -563,11 +568,14 @@ void slu_reader_free(struct slu_reader *r)
     slu_steps_release(&r->steps);
     slu_steps_release(&r->uncounted);
     slu_names_free(r->names);
+    slu_names_free(r->values);
     for (size_t i = 0; r->path && i < r->n_path; i++)
         free(r->path[i]);
     free(r->path);
     for (size_t i = 0; i < r->n_member; i++) {
-        free(r->member[i].domain);
+        free(r->member[i].domain.is);
+        free(r->member[i].value.is);
+        free(r->member[i].meta);
         slu_map_release(&r->member[i].source);
     }
     free(r->member);

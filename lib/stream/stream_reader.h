@@ -17,6 +17,12 @@
 /* The reader's position in a member. */
 enum slu_reader_state { BETWEEN, BODY, ENDED, INDEXED };
 
+/* Numbers in a member -> numbers in this process. */
+struct slu_numbers {
+    uint32_t *is;
+    size_t n, cap;
+};
+
 /* One of the concatenated streams. */
 struct slu_member {
     const char *name; /* of its file, borrowed from the reader */
@@ -27,8 +33,8 @@ struct slu_member {
     uint64_t n_late;                  /* sequences whose hashes have not come yet */
     bool ended, masks, inner_padding; /* its header has the flags */
     struct slu_map source; /* ordinals that moved: in the stream -> in this process */
-    uint32_t *domain;      /* number in the stream -> number in names */
-    size_t n_domain, cap_domain;
+    struct slu_numbers domain, value; /* in names, and in values */
+    struct slu_meta_fields *meta;     /* owned; NULL: it has none */
 };
 
 struct slu_reader {
@@ -57,8 +63,12 @@ struct slu_reader {
     const char *name; /* of the current file, for messages */
     int fd;
     uint64_t max_seq_tok;
-    bool masks, inner_padding; /* which the caller keeps (slu_reader_cfg) */
-    _Atomic uint64_t n_byte;   /* read so far of all files; any thread may load it */
+    bool masks, inner_padding;      /* which the caller keeps (slu_reader_cfg) */
+    struct slu_meta_fields dropped; /* slu_reader_drop */
+    uint64_t *n_dropped;            /* values of these; NULL: no field */
+    struct slu_names *values;       /* metadata of type name, as its domains; or NULL */
+    uint64_t values_byte;
+    _Atomic uint64_t n_byte; /* read so far of all files; any thread may load it */
 
     struct slu_header header; /* of the first member */
     bool have_header;
@@ -89,9 +99,9 @@ struct slu_reader {
 
 SLU_MUST_USE int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal,
                                        const char *name, struct slu_err *err);
-SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
-                                       const char *name, size_t len,
-                                       struct slu_err *err);
+/* Adds the next domain, or the next name of metadata. */
+SLU_MUST_USE int slu_reader_add_name(struct slu_reader *r, bool value, uint64_t number,
+                                     const char *name, size_t len, struct slu_err *err);
 
 /* Adds a token count to a hash that depends on their order. Token counts are known only
  * when frames are decoded, later than the rest of the index. */
@@ -100,10 +110,13 @@ static inline uint64_t slu_add_row(uint64_t rows, uint64_t n_tok)
     return (rows ^ n_tok) * UINT64_C(0x9E3779B97F4A7C15) + 1;
 }
 
-/* Check that the caller of the reader keeps what the header announces; take a frame
- * that is not data, with its payload p[0, n) (stream_meta.c). */
+/* Check that the caller of the reader keeps what the header announces; add the fields of
+ * metadata of a header to the reader's, which with any false has them already; take a
+ * frame that is not data, with its payload p[0, n) (stream_meta.c). */
 SLU_MUST_USE int slu_meta_check(const struct slu_reader *r, const struct slu_header *h,
                                 struct slu_err *err);
+SLU_MUST_USE int slu_meta_join(struct slu_reader *r, const struct slu_header *h,
+                               bool any, struct slu_err *err);
 SLU_MUST_USE int slu_meta_take(struct slu_reader *r, const struct slu_frame *f,
                                const uint8_t *p, size_t n, struct slu_err *err);
 
@@ -127,13 +140,18 @@ bool slu_reader_may_wait(struct slu_reader *r, const struct slu_batch *b);
 struct slu_columns {
     uint64_t n_seq, n_seg, n_tok, n_id;
     const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
-        *extra[SLU_N_EXTRA], /* NULL: the stream does not have it */
-        *ids, *mask;         /* NULL: the stream has none */
+        *extra[SLU_N_EXTRA],              /* NULL: the stream does not have it */
+        *ids, *mask;                      /* NULL: the stream has none */
+    const struct slu_meta_fields *fields; /* NULL: none */
+    const uint8_t *meta[SLU_META_FIELDS], *text[SLU_META_FIELDS];
+    uint64_t n_text[SLU_META_FIELDS]; /* bytes of text */
     const uint8_t *tok;
 };
-/* Finds them in p[0, n). masks: the frame's member has masks. */
+/* Finds them in p[0, n). masks: the frame's member has masks; fields: its metadata;
+ * NULL: it has none. */
 SLU_MUST_USE int slu_columns_split(const struct slu_frame *f, const uint8_t *p,
                                    size_t n, const struct slu_header *h, bool masks,
+                                   const struct slu_meta_fields *fields,
                                    struct slu_columns *k, struct slu_err *err);
 /* Whether all ids are below vocab_size. */
 bool slu_ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
@@ -148,6 +166,8 @@ SLU_MUST_USE int slu_early_read(struct slu_reader *r, struct slu_frame *f, size_
 /* Reserves the memory of n_tok tokens with the pipe, if there is one. */
 void slu_reader_take(struct slu_reader *r, uint64_t n_tok);
 
+/* Takes the dropped fields out of an opened batch (stream_meta.c). */
+void slu_drop_meta(const struct slu_reader *r, struct slu_batch *b);
 /* slu_reader_fetch and slu_batch_open if ops is not NULL (stream_over.c). */
 SLU_MUST_USE int slu_over_fetch(struct slu_reader *r, struct slu_batch *b,
                                 struct slu_err *err);

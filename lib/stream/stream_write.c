@@ -11,7 +11,9 @@ enum { COUNTS, SEQ_SEGS, SOURCE, DOCUMENT, OFFSET, LENGTH, DOMAIN, ID_BYTES, FIX
 enum {
     EXTRA = FIXED, /* each empty, without padding, in streams without it */
     IDS = EXTRA + SLU_N_EXTRA,
-    MASK, /* made by flush; empty in streams without masks */
+    META, /* two for each field: elements, and bytes of texts */
+    MASK =
+        META + 2 * SLU_META_FIELDS, /* made by flush; empty in streams without masks */
     N_COLUMN
 };
 
@@ -30,6 +32,7 @@ struct slu_writer {
     struct slu_buf col[N_COLUMN];
     struct slu_frame_tok tok;
     uint64_t n_seq, n_seg, n_tok, n_begun;
+    uint64_t meta_byte; /* of its segments' metadata */
 
     /* The sequence that is being put in parts. `waiting` of its tokens are in tok after
      * the frame's own. They join the frame when the sequence has ended in it, or has
@@ -50,6 +53,9 @@ struct slu_writer {
     bool any_source;
     struct slu_map domain; /* number in names -> number in this member */
     struct slu_buf new_domain;
+    struct slu_names *values; /* metadata of type name, by their numbers; or NULL */
+    uint64_t values_byte;
+    struct slu_buf new_value;
     struct slu_buf scratch;
 };
 
@@ -130,18 +136,21 @@ static int put_name(struct slu_writer *w, uint64_t ordinal, const char *name,
     return rc ? rc : slu_buf_append(&w->scratch, name, n, err);
 }
 
-/* Writes SRCS or DOMS frames with the names that the current frame uses first. */
-static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
+/* Writes frames of type SRCS, DOMS or VALS with the names of `list`, which the current
+ * frame uses first. */
+static int name_new(struct slu_writer *w, uint32_t type, struct slu_buf *list,
+                    struct slu_err *err)
 {
-    struct slu_buf *list = sources ? &w->new_source : &w->new_domain;
     size_t n = list->len / 8, i = 0;
     while (i < n) {
         uint64_t in_frame = 0;
         int rc = put_u64(&w->scratch, 0, err);
         for (; !rc && i < n && w->scratch.len < (1 << 20); i++, in_frame++) {
             uint64_t k = slu_le64(list->data + 8 * i), number = 0;
-            if (sources) {
+            if (type == SLU_SRCS) {
                 rc = put_name(w, k, slu_names_source(w->names, k), err);
+            } else if (type == SLU_VALS) {
+                rc = put_name(w, k, slu_names_domain(w->values, (uint32_t)k), err);
             } else {
                 slu_map_get(&w->domain, k, &number);
                 rc = put_name(w, number, slu_names_domain(w->names, (uint32_t)k), err);
@@ -150,7 +159,7 @@ static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
         if (rc)
             return rc;
         slu_put_le64(w->scratch.data, in_frame);
-        rc = put_scratch(w, sources ? SLU_SRCS : SLU_DOMS, 0, w->zstd_level, err);
+        rc = put_scratch(w, type, 0, w->zstd_level, err);
         if (rc)
             return rc;
     }
@@ -197,9 +206,11 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     if (rc)
         return rc;
     if (w->new_source.len)
-        rc = name_new(w, true, err);
+        rc = name_new(w, SLU_SRCS, &w->new_source, err);
     if (!rc && w->new_domain.len)
-        rc = name_new(w, false, err);
+        rc = name_new(w, SLU_DOMS, &w->new_domain, err);
+    if (!rc && w->new_value.len)
+        rc = name_new(w, SLU_VALS, &w->new_value, err);
 
     uint8_t counts[64] = {0};
     slu_put_le64(counts, w->n_seq);
@@ -235,9 +246,71 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
                             w->zstd_level, false, err);
     w->n_frame++;
     w->seqs_begun += w->n_begun;
-    w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
+    w->n_seq = w->n_seg = w->n_tok = w->n_begun = w->meta_byte = 0;
     slu_frame_tok_drop(&w->tok, n_byte); /* others wait */
     return rc;
+}
+
+/* Returns the number of a value of a field of type name. */
+static int note_value(struct slu_writer *w, const struct slu_meta_field *f,
+                      const struct slu_meta_value *v, uint8_t number[4],
+                      struct slu_err *err)
+{
+    int rc = w->values ? SLU_OK : slu_names_new(&w->values, err);
+    uint32_t k = 0, n = rc ? 0 : slu_names_n_domain(w->values);
+
+    if (!rc)
+        rc = slu_names_domain_number(w->values, (const char *)v->p, v->n, &k, err);
+    slu_put_le32(number, k);
+    if (rc || k < n)
+        return rc;
+    w->values_byte += v->n;
+    if (n == SLU_META_VALUES || w->values_byte > SLU_META_VALUES_BYTE)
+        return slu_meta_too_many(f->name, err);
+    return put_u64(&w->new_value, k, err);
+}
+
+static int meta_lost(struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "internal error: the header lacks a metadata field of a segment, "
+                    "which would be lost; please report it");
+}
+
+/* Adds a row of the metadata in the n bytes of entries at p. */
+static int add_meta(struct slu_writer *w, const uint8_t *p, size_t n,
+                    struct slu_err *err)
+{
+    struct slu_meta_value v = {0};
+    size_t took = slu_meta_next(p, n, &v);
+    int rc = SLU_OK;
+
+    w->meta_byte += n;
+
+    for (unsigned i = 0; i < w->header.meta.n && !rc; i++) {
+        const struct slu_meta_field *f = &w->header.meta.field[i];
+        struct slu_buf *col = &w->col[META + 2 * i];
+        const bool has = took && v.key == f->key;
+        uint8_t element[4] = {255, 255, 255, 255};
+        if (slu_meta_width(f->type)) {
+            rc = slu_meta_put_element(col, f->type, has ? &v : NULL, err);
+        } else {
+            if (has && f->type == SLU_META_IS_TEXT)
+                slu_put_le32(element, v.n);
+            else if (has)
+                rc = note_value(w, f, &v, element, err);
+            if (!rc)
+                rc = slu_buf_append(col, element, sizeof element, err);
+            if (!rc && has && v.n && f->type == SLU_META_IS_TEXT)
+                rc = slu_buf_append(col + 1, v.p, v.n, err);
+        }
+        if (has) {
+            p += took;
+            n -= took;
+            took = slu_meta_next(p, n, &v);
+        }
+    }
+    return rc || !n ? rc : meta_lost(err);
 }
 
 /* Adds a row for n_tok tokens of segment s from `skip` on. The segment's id, in `str`,
@@ -271,9 +344,17 @@ static int add_seg(struct slu_writer *w, const struct slu_buf *str,
                          err);
     if (!rc && id_len)
         rc = slu_buf_append(&w->col[IDS], str->data + s->id_off, id_len, err);
+    if (!rc && w->header.meta.n)
+        rc = add_meta(w, str->data + s->id_off + s->id_len, s->meta_len, err);
     w->n_seg++;
     w->n_tok += n_tok;
     return rc;
+}
+
+/* Returns how many bytes of ids and metadata the current frame can still take. */
+static uint64_t room_of(const struct slu_writer *w)
+{
+    return SLU_FRAME_IDS - w->col[IDS].len - w->meta_byte;
 }
 
 static int add_tokens(struct slu_writer *w, const struct slu_batch *b, uint64_t at,
@@ -311,7 +392,7 @@ static int add_long(struct slu_writer *w, const struct slu_batch *b,
         const struct slu_seg *s = &b->seg[q->seg_off + i];
         for (uint64_t skip = 0; skip < s->len_tok;) {
             if (w->n_tok == SLU_FRAME_TOKENS || w->n_seg == SLU_FRAME_SEGS ||
-                (!skip && w->col[IDS].len + s->id_len > SLU_FRAME_IDS)) {
+                room_of(w) < (skip ? s->meta_len : slu_seg_str(s))) {
                 w->n_seq = 1;
                 int rc = put_u32(&w->col[SEQ_SEGS], (uint32_t)in_frame, err);
                 if (!rc)
@@ -341,18 +422,18 @@ static int add_long(struct slu_writer *w, const struct slu_batch *b,
 static int add_seq(struct slu_writer *w, const struct slu_batch *b,
                    const struct slu_seq *q, struct slu_err *err)
 {
-    uint64_t n_id = 0;
+    uint64_t n_str = 0;
     for (uint64_t i = 0; i < q->n_seg; i++)
-        n_id += b->seg[q->seg_off + i].id_len;
+        n_str += slu_seg_str(&b->seg[q->seg_off + i]);
     bool fits = q->len_tok <= SLU_FRAME_TOKENS && q->n_seg <= SLU_FRAME_SEGS &&
-                n_id <= SLU_FRAME_IDS;
+                n_str <= SLU_FRAME_IDS;
     w->did.sequences++;
     if (!q->n_seg || !q->len_tok)
         return slu_fail(err, SLU_E_FORMAT,
                         "a sequence without tokens cannot be written");
     if (!fits || w->n_tok + q->len_tok > SLU_FRAME_TOKENS ||
         w->n_seq == SLU_FRAME_SEQS || w->n_seg + q->n_seg > SLU_FRAME_SEGS ||
-        w->col[IDS].len + n_id > SLU_FRAME_IDS) {
+        room_of(w) < n_str) {
         int rc = flush(w, 0, err);
         if (rc)
             return rc;
@@ -396,10 +477,10 @@ int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg, const void
                         "only a document without a mask can be written in parts");
     w->part.is = true;
     w->did.sequences++;
-    int rc = seg->id_len ? slu_buf_append(&w->part.id, id, seg->id_len, err) : SLU_OK;
-    if (!rc &&
-        (w->n_tok == SLU_FRAME_TOKENS || w->n_seq == SLU_FRAME_SEQS ||
-         w->n_seg == SLU_FRAME_SEGS || w->col[IDS].len + seg->id_len > SLU_FRAME_IDS))
+    const size_t n_str = slu_seg_str(seg);
+    int rc = n_str ? slu_buf_append(&w->part.id, id, n_str, err) : SLU_OK;
+    if (!rc && (w->n_tok == SLU_FRAME_TOKENS || w->n_seq == SLU_FRAME_SEQS ||
+                w->n_seg == SLU_FRAME_SEGS || room_of(w) < n_str))
         rc = flush(w, 0, err);
     return rc;
 }
@@ -441,7 +522,9 @@ int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *e
     struct slu_sum sum = {.n = {1, 1, seg->len_tok, 0},
                           .segments = 1,
                           .checksum = hash,
-                          .trace_checksum = slu_hash_segments(own, sizeof own, seg, 1)};
+                          .trace_checksum = slu_hash_segments(own, sizeof own, seg, 1),
+                          .meta_checksum =
+                              slu_meta_hash(hash, seg, 1, w->part.id.data)};
     slu_sum_add(&w->sum, &sum);
     w->part.is = false;
     return rc;
@@ -464,7 +547,7 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
     if (!rc)
         rc = slu_header_encode(h, &w->scratch, err);
     if (!rc && cfg->steps)
-        slu_put_le32(w->scratch.data + 4, 1);   /* acct is of minor version 1 */
+        slu_put_le32(w->scratch.data + 4, h->meta.n ? 2 : 1); /* acct is of 1 */
     w->tok.whole = h->masks || cfg->zstd_level; /* libzstd's bytes depend on parts */
     if (!rc)
         rc = put_scratch(w, SLU_HEAD, 0, 0, err);
@@ -486,6 +569,8 @@ static int put(struct slu_writer *w, struct slu_batch *b, struct slu_batch *from
                         "they have none; please report it");
     int rc = SLU_OK;
     slu_batch_sum(b);
+    if (!w->header.meta.n && (b->sum.meta_checksum.lo | b->sum.meta_checksum.hi))
+        return meta_lost(err);
     slu_sum_add(&w->sum, &b->sum);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         rc = add_seq(w, b, &b->seq[i], err);
@@ -530,7 +615,7 @@ static int put_end(struct slu_writer *w, struct slu_err *err)
         w->sum.padding,           w->sum.n.documents,      w->n_frame,
         w->sum.checksum.lo,       w->sum.checksum.hi,      w->sum.trace_checksum.lo,
         w->sum.trace_checksum.hi, w->sum.mask_checksum.lo, w->sum.mask_checksum.hi,
-        w->sum.n.loss_tokens};
+        w->sum.n.loss_tokens,     w->sum.meta_checksum.lo, w->sum.meta_checksum.hi};
     for (size_t i = 0; i < sizeof v / sizeof *v; i++)
         slu_put_le64(e + 8 * i, v[i]);
     if (w->did.tokens != w->sum.n.tokens || w->did.sequences != w->sum.n.sequences)
@@ -594,6 +679,8 @@ void slu_writer_abort(struct slu_writer *w)
     slu_buf_release(&w->index);
     slu_buf_release(&w->new_source);
     slu_buf_release(&w->new_domain);
+    slu_buf_release(&w->new_value);
+    slu_names_free(w->values);
     slu_buf_release(&w->scratch);
     slu_map_release(&w->said);
     slu_map_release(&w->domain);

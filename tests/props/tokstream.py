@@ -30,9 +30,10 @@ MASK128 = 2**128 - 1
 
 
 class Segment:
-    __slots__ = ("source", "document", "offset", "length", "domain", "id", "score")
+    __slots__ = ("source", "document", "offset", "length", "domain", "id", "score", "meta")
 
-    def __init__(self, source, document, offset, length, domain, id_, score):
+    def __init__(self, source, document, offset, length, domain, id_, score, meta=()):
+        self.meta = meta  # of metadata that is not null: (name, type, bytes)
         self.source, self.document, self.offset = source, document, offset
         self.length, self.domain, self.id = length, domain, id_
         self.score = score  # its bits
@@ -52,7 +53,7 @@ class Totals:
     def __init__(self):
         self.n_seq = self.n_seg = self.n_tok = self.n_pad = self.n_doc = 0
         self.n_frame = self.n_loss = 0
-        self.checksum = self.trace = self.masks = 0
+        self.checksum = self.trace = self.masks = self.meta = 0
 
     def add(self, o):
         for k in ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame", "n_loss"):
@@ -60,6 +61,7 @@ class Totals:
         self.checksum = (self.checksum + o.checksum) & MASK128
         self.trace = (self.trace + o.trace) & MASK128
         self.masks = (self.masks + o.masks) & MASK128
+        self.meta = (self.meta + o.meta) & MASK128
 
 
 COUNTS = ("tokens", "n_tok"), ("sequences", "n_seq"), ("documents", "n_doc")  # in acct, in ENDS
@@ -76,7 +78,7 @@ class Reader(Frames):
         super().__init__(f, hashes)
         self.cuts = cuts
         self.members = []
-        self.sources, self.domains = {}, {}
+        self.sources, self.domains, self.values = {}, {}, {}
         self.all_sources = {}
         self.unknown_frames = 0
         self.total = Totals()
@@ -116,6 +118,13 @@ class Reader(Frames):
                 t.masks = (t.masks + m) & MASK128
                 if sum(q.mask) < q.length - sum(s.length for s in q.segments if s.source == PADDING):
                     prefix += struct.pack("<QQ", m & NONE64, m >> 64)
+            meta = own
+            for i, s in enumerate(q.segments):
+                if s.meta:
+                    b = b"".join(struct.pack("<QI", xxhash.xxh3_64_intdigest(n), len(v)) + v for n, _, v in s.meta)
+                    meta += struct.pack("<QQ", i, len(b)) + b
+            if len(meta) > len(own):
+                t.meta = (t.meta + xxhash.xxh3_128_intdigest(meta)) & MASK128
             rows = array.array("Q")
             for s in q.segments:
                 rows.extend((s.source, s.document, s.offset, s.length))
@@ -140,7 +149,7 @@ class Reader(Frames):
         if fr.number != 0:
             self._fail("the first frame's number is %d" % fr.number)
         self._head(fr)
-        self.sources, self.domains, self.vocab = {}, {}, None
+        self.sources, self.domains, self.values, self.vocab = {}, {}, {}, None
         t = Totals()
         number = 0
         state = "body"
@@ -168,7 +177,7 @@ class Reader(Frames):
                 if fr.flags & SEG_CONTINUES and not fr.flags & SEQ_CONTINUES:
                     self._fail("SEG_CONTINUES without SEQ_CONTINUES")
                 (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
-                 score, ids, mask, tokens) = self._columns(p)
+                 score, ids, meta, mask, tokens) = self._columns(p)
                 if n_seq < 1:
                     self._fail("DATA without sequences")
                 begins = n_seq - (1 if rest is not None else 0)
@@ -211,11 +220,11 @@ class Reader(Frames):
                                 self._fail("the id of a segment is repeated")
                             if dom != s.domain:
                                 self._fail("the domain changes within a segment")
-                            if score[j] != s.score:
-                                self._fail("the score changes within a segment")
+                            if score[j] != s.score or meta[j] != s.meta:
+                                self._fail("the score or the metadata changes within a segment")
                             s.length += n
                         else:
-                            q.segments.append(Segment(src, document[j], offset[j], n, dom, id_, score[j]))
+                            q.segments.append(Segment(src, document[j], offset[j], n, dom, id_, score[j], meta[j]))
                         at_tok += n
                     at_seg += segs[i]
                     if tokens is not None:
@@ -232,13 +241,16 @@ class Reader(Frames):
                     else:
                         self._finish_sequence(q, t)
                         if self.cuts:
-                            shapes.append([(s.length, len(s.id or b"")) for s in q.segments])
+                            shapes.append([(s.length, len(s.id or b""), sum(12 + len(v) for _, _, v in s.meta))
+                                           for s in q.segments])
                         yield q
-            elif typ in ("SRCS", "DOMS"):
+            elif typ in ("SRCS", "DOMS", "VALS"):
                 if fr.aux:
                     self._fail("aux of %s" % typ)
-                table = self.sources if typ == "SRCS" else self.domains
+                table = {"SRCS": self.sources, "DOMS": self.domains, "VALS": self.values}[typ]
                 self._names(self._open(fr), table, typ)
+                if len(self.values) > 2**16 or sum(map(len, self.values.values())) > 2**24:
+                    self._fail("too many names of metadata")
                 self.all_sources.update(self.sources)
             elif typ == "vocb":
                 if number != 1 or self.vocab is not None:
@@ -327,14 +339,14 @@ class Reader(Frames):
         p = fr.payload
         if len(p) != 128:
             self._fail("ENDS has %d bytes" % len(p))
-        v = struct.unpack_from("<13Q", p)
-        if any(p[104:128]):
+        v = struct.unpack_from("<15Q", p)
+        if any(p[120:128]):
             self._fail("reserved bytes of ENDS")
         names = ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame", "n_loss")
-        for name, said in zip(names, v[:6] + v[12:]):
+        for name, said in zip(names, v[:6] + v[12:13]):
             if said != getattr(t, name):
                 self._fail("ENDS says %s = %d, read %d" % (name, said, getattr(t, name)))
-        checksum, trace, masks = v[6] | v[7] << 64, v[8] | v[9] << 64, v[10] | v[11] << 64
+        checksum, trace, masks, meta = (v[i] | v[i + 1] << 64 for i in (6, 8, 10, 13))
         if self.hashes:
             if checksum != t.checksum:
                 self._fail("checksum is wrong")
@@ -342,12 +354,16 @@ class Reader(Frames):
                 self._fail("trace_checksum is wrong")
             if masks != t.masks:
                 self._fail("mask_checksum is wrong")
+            if meta != t.meta:
+                self._fail("meta_checksum is wrong")
         else:
             if self.header.no_tokens and checksum:
                 self._fail("a checksum without tokens")
             if masks and not self.header.masks:
                 self._fail("a mask_checksum without masks")
-            t.checksum, t.trace, t.masks = checksum, trace, masks
+            if meta and not self.header.fields:
+                self._fail("a meta_checksum without metadata")
+            t.checksum, t.trace, t.masks, t.meta = checksum, trace, masks, meta
 
 
 class _Pushback:
@@ -367,11 +383,11 @@ class _Pushback:
 
 def expected_cuts(shapes):
     """Section 6, "Where frames are cut", as (n_seq, n_tok, flags 2|4) of each frame; shapes are
-    the lists of the sequences' segments as (tokens, bytes of id)."""
+    the lists of the sequences' segments as (tokens, bytes of id, bytes of metadata)."""
     frames = []
     n_seq = n_seg = n_tok = n_id = 0
     for segments in shapes:
-        tok, seg, ids = sum(s[0] for s in segments), len(segments), sum(s[1] for s in segments)
+        tok, seg, ids = sum(s[0] for s in segments), len(segments), sum(s[1] + s[2] for s in segments)
         fits = (n_seq + 1 <= FRAME_SEQS and n_tok + tok <= FRAME_TOKENS
                 and n_seg + seg <= FRAME_SEGS and n_id + ids <= FRAME_IDS)
         if not fits and n_seq:
@@ -381,11 +397,11 @@ def expected_cuts(shapes):
         while tok > FRAME_TOKENS or seg - at > FRAME_SEGS or ids > FRAME_IDS:
             room, segs, id_room = FRAME_TOKENS, 0, FRAME_IDS
             while room and segs < FRAME_SEGS:
-                length, id_bytes = segments[at]
-                if not done:
-                    if id_bytes > id_room:
-                        break
-                    id_room, ids = id_room - id_bytes, ids - id_bytes
+                length, id_bytes, meta = segments[at]
+                n_byte = meta if done else id_bytes + meta
+                if n_byte > id_room:
+                    break
+                id_room, ids = id_room - n_byte, ids - n_byte
                 take = min(room, length - done)
                 room, done, segs = room - take, done + take, segs + 1
                 if done == length:
@@ -393,6 +409,7 @@ def expected_cuts(shapes):
             frames.append((1, FRAME_TOKENS - room,
                            SEQ_CONTINUES | (SEG_CONTINUES if done else 0)))
             tok -= FRAME_TOKENS - room
+            ids += segments[at][2] if done else 0  # a segment that goes on has its metadata again
         n_seq, n_seg, n_tok, n_id = n_seq + 1, n_seg + seg - at, n_tok + tok, n_id + ids
     if n_seq:
         frames.append((n_seq, n_tok, 0))
@@ -405,6 +422,13 @@ def open_stream(path):
 
 def text(b):
     return b.decode("utf-8", "surrogateescape")
+
+
+def value(kind, b):
+    if kind in ("name", "text"):
+        return text(b)
+    v = struct.unpack("<" + {"u8": "B", "u32": "I", "u64": "Q", "f32": "f", "i64": "q", "f64": "d"}[kind], b)[0]
+    return int(v) if v == int(v) and abs(v) < 2**53 else v
 
 
 def record_json(reader, q):
@@ -420,6 +444,8 @@ def record_json(reader, q):
             o["domain"] = text(s.domain)
         if s.score != NO_SCORE:
             o["score"] = struct.unpack("<d", struct.pack("<Q", s.score))[0]
+        if s.meta:
+            o["metadata"] = {text(n): value(kind, v) for n, kind, v in s.meta}
         segments.append(o)
     o = {"segments": segments}
     if q.tokens is not None:
@@ -466,6 +492,7 @@ def main(argv):
             "labels": h.labels, "checksum": "%032x" % total.checksum,
             "trace_checksum": "%032x" % total.trace, "masks": any(h.masks for h in headers),
             "loss_tokens": total.n_loss, "mask_checksum": "%032x" % total.masks,
+            "metadata": [[text(n), t] for n, t in h.fields], "metadata_checksum": "%032x" % total.meta,
             "provenance": h.steps}))
     for what in sorted(unchecked):
         sys.stderr.write("tokstream.py: not checked: %s\n" % what)

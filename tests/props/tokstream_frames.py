@@ -21,7 +21,11 @@ NONE64 = 2**64 - 1
 NONE32 = 2**32 - 1
 PADDING = NONE64
 ZSTD, SEQ_CONTINUES, SEG_CONTINUES = 1, 2, 4
-LABELS, NO_TOKENS, SCORES, MASKS, INNER_PADDING = 1, 2, 4, 8, 16
+LABELS, NO_TOKENS, SCORES, MASKS, INNER_PADDING, METADATA = 1, 2, 4, 8, 16, 32
+# Types of metadata: name, struct's code of an element, the element that means null.
+TYPES = {1: ("name", "I", NONE32), 2: ("text", "I", NONE32), 3: ("u8", "B", 255), 4: ("u32", "I", NONE32),
+         5: ("u64", "Q", NONE64), 6: ("f32", "f", b"\0\0\xc0\x7f"), 7: ("i64", "q", -2**63),
+         8: ("f64", "d", b"\0\0\0\0\0\0\xf8\x7f")}
 NO_SCORE = 0x7FF8000000000000
 LIMIT = 2**26
 
@@ -178,14 +182,17 @@ class Frames:
          h.fingerprint, n_bucket, n_step) = struct.unpack_from("<IIIIQQQQ16sQQ", p)
         if h.major != 1:
             self._fail("major version %d" % h.major)
-        if h.flags & ~(LABELS | NO_TOKENS | SCORES | MASKS | INNER_PADDING):
+        if h.flags & ~(LABELS | NO_TOKENS | SCORES | MASKS | INNER_PADDING | METADATA):
             self._fail("unknown flags of HEAD")
         h.masks, h.inner_padding = bool(h.flags & MASKS), bool(h.flags & INNER_PADDING)
         if h.minor < 1 and (h.masks or h.inner_padding):
             self._fail("flags of version 1.1 in a stream of version 1.0")
         if h.masks and h.vocab_size > 2**31:
             self._fail("MASKS with a vocab_size over 2^31")
-        if any(p[80:128]):
+        n_field = u64s(p[80:88])[0]
+        if bool(n_field) != bool(h.flags & METADATA) or n_field > 16 or n_field and h.minor < 2:
+            self._fail("%d fields of metadata, flags %d, minor version %d" % (n_field, h.flags, h.minor))
+        if any(p[88:128]):
             self._fail("reserved bytes of HEAD")
         if h.vocab_size == 0 or h.vocab_size > 2**32:
             self._fail("vocab_size %d" % h.vocab_size)
@@ -227,8 +234,21 @@ class Frames:
             at = end
             h.steps.append({"program": strings[0], "version": strings[1],
                             "arguments": strings[2], "seed": seed})
+        h.fields = []  # (name, type)
+        for _ in range(n_field):
+            if len(p) < at + 8:
+                self._fail("HEAD ends inside a field")
+            typ, scope, zero, n = struct.unpack_from("<BBHI", p, at)
+            name = p[at + 8:at + 8 + n]
+            end = (at + 8 + n + 7) & ~7
+            if scope or zero or typ not in TYPES or not 1 <= n <= 255 or len(p) < end or any(p[at + 8 + n:end]):
+                self._fail("a field of metadata that is not as it must be")
+            if any(c < 32 or c == 127 for c in name) or h.fields and h.fields[-1][0] >= name:
+                self._fail("the name of a field of metadata")
+            h.fields.append((name, typ))
+            at = end
         if at != len(p):
-            self._fail("bytes behind the last step of HEAD")
+            self._fail("bytes behind the last field of HEAD")
         h.labels, h.no_tokens = bool(h.flags & LABELS), bool(h.flags & NO_TOKENS)
         h.scores = bool(h.flags & SCORES)
         f = self.first_header
@@ -237,8 +257,8 @@ class Frames:
         else:
             for k in ("tok_bytes", "flags", "vocab_size", "eos", "bos", "pad", "fingerprint",
                       "bucket"):
-                # The members may differ in MASKS and INNER_PADDING.
-                may = MASKS | INNER_PADDING if k == "flags" else 0
+                # The members may differ in MASKS, INNER_PADDING and METADATA.
+                may = MASKS | INNER_PADDING | METADATA if k == "flags" else 0
                 if may and f.flags & ~may == h.flags & ~may:
                     continue
                 if getattr(f, k) != getattr(h, k):
@@ -289,8 +309,8 @@ class Frames:
                 self._fail("NUL in a name")
             if ordinal in table:
                 self._fail("%s %d is given twice" % (what, ordinal))
-            if what == "DOMS" and ordinal != len(table):
-                self._fail("domains are not numbered in order")
+            if what != "SRCS" and ordinal != len(table):
+                self._fail("the names of %s are not numbered in order" % what)
             if ordinal == NONE64:
                 self._fail("a source with the number of padding")
             table[ordinal] = name
@@ -308,8 +328,11 @@ class Frames:
         if n_seq > LIMIT or n_seg > LIMIT or n_tok > LIMIT or n_id > LIMIT:
             self._fail("counts of DATA over the limit")
         tok_size = 0 if self.header.no_tokens else self.header.tok_bytes
+        meta, n_meta = self._metadata(p, 64 + sum(up64(x) for x in (
+            4 * n_seq, 8 * n_seg, 8 * n_seg, 8 * n_seg, 8 * n_seg, 4 * n_seg, 4 * n_seg,
+            8 * n_seg if self.header.scores else 0, n_id)), n_seg)
         sizes = [64, 4 * n_seq, 8 * n_seg, 8 * n_seg, 8 * n_seg, 8 * n_seg, 4 * n_seg, 4 * n_seg,
-                 8 * n_seg if self.header.scores else 0, n_id,
+                 8 * n_seg if self.header.scores else 0, n_id, *n_meta,
                  (n_tok + 7) // 8 if self.header.masks else 0, tok_size * n_tok]
         at, spans = 0, []
         for size in sizes:
@@ -326,7 +349,7 @@ class Frames:
         offset, length, domain, id_bytes = u64s(col[4]), u64s(col[5]), u32s(col[6]), u32s(col[7])
         tokens = None
         if not self.header.no_tokens:
-            tokens = u16s(col[11]) if tok_size == 2 else u32s(col[11])
+            tokens = u16s(col[-1]) if tok_size == 2 else u32s(col[-1])
             if tokens and max(tokens) >= self.header.vocab_size:
                 self._fail("an id is not below vocab_size")
         if sum(segs) != n_seg or any(s < 1 for s in segs):
@@ -341,8 +364,43 @@ class Frames:
                 self._fail("a score that is not finite, or of padding")
         mask = None
         if self.header.masks:
-            mask = bytearray(col[10][t >> 3] >> (t & 7) & 1 for t in range(n_tok))
-            if n_tok & 7 and col[10][-1] >> (n_tok & 7):
+            mask = bytearray(col[-2][t >> 3] >> (t & 7) & 1 for t in range(n_tok))
+            if n_tok & 7 and col[-2][-1] >> (n_tok & 7):
                 self._fail("a mask bit after the last token")
+        if any(m and s == PADDING for s, m in zip(source, meta)):
+            self._fail("padding has metadata")
         return (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
-                score, col[9], mask, tokens)
+                score, col[9], meta, mask, tokens)
+
+    def _metadata(self, p, at, n_seg):
+        """Of each segment its values that are not null, (name, type, bytes); and the sizes of the columns."""
+        out, sizes = [() for _ in range(n_seg)], []
+        for name, typ in self.header.fields:
+            kind, code, none = TYPES[typ]
+            width = struct.calcsize(code)
+            if len(p) < at + width * n_seg:
+                self._fail("DATA ends inside metadata")
+            elements = [p[at + width * i:at + width * (i + 1)] for i in range(n_seg)]
+            sizes.append(width * n_seg)
+            at += up64(width * n_seg)
+            text = at
+            for i, e in enumerate(elements):
+                v = struct.unpack("<" + code, e)[0]
+                if none in (e, v):
+                    continue
+                if kind == "name":
+                    if v not in self.values:
+                        self._fail("value %d has no name yet" % v)
+                    e = self.values[v]
+                elif kind == "text":
+                    e = p[text:text + v]
+                    text += v
+                    if v > 65536 or len(e) != v:
+                        self._fail("a text of metadata is too long")
+                elif v != v or v in (float("inf"), float("-inf")):
+                    self._fail("metadata that is not finite")
+                out[i] += ((name, kind, e),)
+            if kind == "text":
+                sizes.append(text - at)
+                at += up64(text - at)
+        return out, sizes

@@ -58,7 +58,7 @@ static int teardown(void **state)
 struct shape {
     unsigned tok_bytes;
     int zstd_level;
-    bool vocab, domains, no_tokens, scores, masks, inner_padding;
+    bool vocab, domains, no_tokens, scores, masks, inner_padding, metadata;
     uint64_t n_seq;
     uint64_t len[8];       /* lengths, taken in turn */
     uint64_t n_seg[8];     /* segments, likewise (0: 1) */
@@ -89,13 +89,38 @@ static bool trained_at(uint64_t seq, uint64_t i)
     return seq % 2 == 0 ? i % 4 == 1 || i % 4 == 2 : i % 3 == 0;
 }
 
+static const struct slu_meta_fields *meta_fields(void)
+{
+    static struct slu_meta_fields t;
+    t.n = 0;
+    OK(slu_meta_add(&t, "url", 3, SLU_META_IS_TEXT, &err));
+    OK(slu_meta_add(&t, "lang", 4, SLU_META_IS_NAME, &err));
+    OK(slu_meta_add(&t, "n", 1, SLU_META_IS_U8, &err));
+    return &t;
+}
+
+/* Appends the values of segment i of a sequence: by turns all, some, none. */
+static void add_metadata(struct slu_buf *out, uint64_t number, uint64_t i)
+{
+    const struct slu_meta_field *f = meta_fields()->field;
+    char url[32];
+    if ((number + i) % 3 == 2)
+        return;
+    OK(slu_meta_put(out, f[0].key, number % 2 ? "de" : "en", 2, &err));
+    if ((number + i) % 3 == 1)
+        return;
+    OK(slu_meta_put(out, f[1].key, &(uint8_t){(uint8_t)(number % 255)}, 1, &err));
+    int n = snprintf(url, sizeof url, "u/%llu", (unsigned long long)number);
+    OK(slu_meta_put(out, f[2].key, url, (size_t)n, &err));
+}
+
 static void add(struct slu_batch *b, const struct shape *s, struct slu_names *names,
                 uint64_t number)
 {
     uint64_t len = pick(s->len, number), k = pick(s->n_seg, number), at = 0;
     char *tok = malloc(len * 4 + 8);
     struct slu_seg *seg = calloc(k, sizeof *seg);
-    char id[16] = "record-";
+    struct slu_buf id = SLU_BUF_INIT;
     assert_non_null(tok);
     assert_non_null(seg);
     b->masks = s->masks;
@@ -122,6 +147,11 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
             OK(slu_names_domain_number(names, d, strlen(d), &seg[i].domain, &err));
             seg[i].id_len = (uint32_t)(number % 9);
         }
+        seg[i].id_off = id.len & 0xffffff;
+        OK(slu_buf_append(&id, "record-\0", seg[i].id_len, &err));
+        if (s->metadata)
+            add_metadata(&id, number, i);
+        seg[i].meta_len = (id.len - seg[i].id_off - seg[i].id_len) & 0xffffff;
         if (s->scores && (number + i) % 2 == 0)
             seg[i].extra[SLU_SCORE] = slu_score_bits(0.5 + (double)number);
         if ((k > 2 && i + 1 == k) || (s->inner_padding && i % 3 == 1)) {
@@ -132,8 +162,9 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
         }
         at += n;
     }
-    OK(slu_batch_add(b, s->no_tokens && !s->masks ? NULL : tok, len, seg, k,
-                     (uint8_t *)id, &err));
+    OK(slu_batch_add(b, s->no_tokens && !s->masks ? NULL : tok, len, seg, k, id.data,
+                     &err));
+    slu_buf_release(&id);
     free(tok);
     free(seg);
 }
@@ -145,7 +176,8 @@ static void put_in_parts(struct slu_writer *w, const struct slu_batch *b, uint64
     struct slu_seg seg = b->seg[0];
     struct slu_token_hash *h;
     seg.len_tok = 12345; /* does not count */
-    OK(slu_writer_begin(w, &seg, seg.id_len ? b->str.data + seg.id_off : NULL, &err));
+    OK(slu_writer_begin(w, &seg, slu_seg_str(&seg) ? b->str.data + seg.id_off : NULL,
+                        &err));
     OK(slu_token_hash_new(&h, 0, "/tmp", &err));
     for (uint64_t at = 0; at < b->n_tok;) {
         uint64_t n = part + at % 7 < b->n_tok - at ? part + at % 7 : b->n_tok - at;
@@ -187,6 +219,8 @@ static void write_stream(const char *path, const struct shape *s)
     h.inner_padding = s->inner_padding;
     h.no_tokens = s->no_tokens;
     h.has[SLU_SCORE] = s->scores;
+    if (s->metadata)
+        h.meta = *meta_fields();
     h.vocab_size = s->vocab ? 3 : s->tok_bytes == 2 ? 65536 : 200000;
     h.eos = 2;
     h.n_bucket = 2;

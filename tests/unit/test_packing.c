@@ -23,7 +23,7 @@ static uint64_t below(uint64_t *state, uint64_t n)
 static void random_batch(struct slu_batch *b, uint64_t *state, uint64_t longest,
                          unsigned n_domain)
 {
-    static uint8_t ids[] = "abcdefghijklmnop";
+    static uint8_t ids[] = "abcdefghijklmnopqrstuvwx";
     uint32_t tok[4096];
     slu_batch_clear(b);
     for (uint64_t i = 0, n = 1 + below(state, 60); i < n; i++) {
@@ -41,6 +41,7 @@ static void random_batch(struct slu_batch *b, uint64_t *state, uint64_t longest,
             seg[k].domain = domain ? domain : SLU_NO_DOMAIN;
             seg[k].id_len = (uint32_t)below(state, 9);
             seg[k].id_off = below(state, 8);
+            seg[k].meta_len = below(state, 9) & 15;
             n_tok += len;
         }
         for (uint64_t k = 0; k < n_tok; k++) {

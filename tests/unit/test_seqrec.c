@@ -66,6 +66,7 @@ static void set(struct slu_seg *g, uint64_t source, uint64_t document, uint64_t 
     g->domain = SLU_NO_DOMAIN;
     g->id_len = 0;
     g->id_off = 0;
+    g->meta_len = 0;
 }
 
 static void compare(const struct slu_batch *a, const struct slu_batch *b)
@@ -101,12 +102,13 @@ static void test_there_and_back(void **state)
             seg[0].domain = k & 1 ? (uint32_t)some[i % 11] : SLU_NO_DOMAIN;
             seg[0].id_len = k & 2 ? 4 : 0;
             seg[1].id_len = k & 2 ? 1 : 0;
+            seg[1].meta_len = k & 1 ? 2 : 0;
             seg[1].id_off = 4;
-            seg[2].id_off = 5;
+            seg[2].id_off = 4 + slu_seg_str(&seg[1]);
             uint64_t n_seg = 1 + i % 3, n_tok = 0, got_tok, got_seg;
             for (uint64_t j = 0; j < n_seg; j++)
                 n_tok += seg[j].len_tok;
-            pack(&out, &b, seg, n_seg, tok, n_tok, "abcde");
+            pack(&out, &b, seg, n_seg, tok, n_tok, "abcdefg");
             assert_int_equal(
                 slu_seqrec_peek(out.data, out.len, &got_tok, &got_seg, &err), SLU_OK);
             assert_int_equal(got_tok, n_tok);
@@ -231,7 +233,8 @@ static void one_log(size_t n, size_t often, bool spills)
             continue;
         }
         x->n = i % 1000 == 7 ? 3000 : x->n + 1;
-        const struct slu_seg seg = {1, i, 0, x->n, SLU_NO_DOMAIN, 0, 0, {0}};
+        const struct slu_seg seg = {
+            .source = 1, .document = i, .len_tok = x->n, .domain = SLU_NO_DOMAIN};
         slu_batch_clear(&b);
         assert_int_equal(slu_batch_add(&b, bytes_of(i), x->n, &seg, 1, NULL, &err), 0);
         assert_int_equal(slu_seqlog_put(log, &b, b.seq, &err), SLU_OK);

@@ -1,6 +1,8 @@
 /* test_stream.c - the stream: streams of every shape are written and read; frames are cut
  * only by the sequences; the writer makes the specification's examples
  * (test_stream_faults.c: damage). */
+#include <math.h>
+
 #include "lib/stream/mask.h"
 #include "tests/unit/stream_file.h"
 
@@ -47,15 +49,16 @@ static void read_and_compare(const char *path, const struct shape *s)
                 const struct slu_seg *x = &b.seg[q->seg_off + k], *y = &want.seg[k];
                 assert_true(x->source == y->source && x->document == y->document &&
                             x->offset == y->offset && x->len_tok == y->len_tok &&
-                            x->id_len == y->id_len);
+                            x->id_len == y->id_len && x->meta_len == y->meta_len);
                 if (x->domain == SLU_NO_DOMAIN || y->domain == SLU_NO_DOMAIN)
                     assert_int_equal(x->domain, y->domain);
                 else
                     assert_string_equal(
                         slu_names_domain(slu_reader_names(r), x->domain),
                         number % 2 ? "code" : "web");
-                assert_memory_equal(b.str.data ? b.str.data + x->id_off : (uint8_t *)"",
-                                    "record-\0", x->id_len);
+                if (slu_seg_str(x))
+                    assert_memory_equal(b.str.data + x->id_off,
+                                        want.str.data + y->id_off, slu_seg_str(x));
             }
             slu_batch_release(&want);
         }
@@ -113,6 +116,26 @@ static const struct shape shapes[] = {
      .masks = true,
      .zstd_level = 1},
     {.tok_bytes = 2, .n_seq = 9, .len = {90}, .n_seg = {4}, .inner_padding = true},
+    {.tok_bytes = 2,
+     .n_seq = 900,
+     .len = {3, 700, 1, 257},
+     .n_seg = {1, 3},
+     .domains = true,
+     .metadata = true},
+    {.tok_bytes = 4,
+     .n_seq = 9,
+     .len = {1 << 20, 1, (1 << 20) + 1, 5, 3 << 20},
+     .n_seg = {1, 1, 1, 1, 7},
+     .metadata = true,
+     .zstd_level = 1},
+    {.tok_bytes = 2, .n_seq = 2, .len = {400000}, .n_seg = {200000}, .metadata = true},
+    {.tok_bytes = 2,
+     .n_seq = 5,
+     .len = {3 << 20, 5},
+     .n_seg = {7, 2},
+     .no_tokens = true,
+     .masks = true,
+     .metadata = true},
 };
 
 static void round_trips(void **state)
@@ -209,9 +232,11 @@ static void specification_example(void **state)
         .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .scores = true};
     static const struct shape masks = {
         .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .masks = true};
-    const struct shape *const shape[] = {&s, &scores, &masks};
+    static const struct shape metadata = {
+        .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .metadata = true};
+    const struct shape *const shape[] = {&s, &scores, &masks, &metadata};
     size_t at = 0;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         write_stream(path_a, shape[k]);
         size_t n = slurp(path_a, &p);
         if (getenv("SLU_PRINT_EXAMPLE"))
@@ -314,6 +339,98 @@ static void mask_bytes(void **state)
     assert_int_equal(slu_mask_mark_bytes(id, mask + 3, 0), 0);
 }
 
+/* What fits each type, and its bytes; the least and the most. */
+static void metadata_values(void **state)
+{
+    static const struct {
+        enum slu_meta_type type;
+        double v;
+        uint64_t bits; /* UINT64_MAX: does not fit */
+    } number[] = {
+        {SLU_META_IS_U8, 254, 254},
+        {SLU_META_IS_U8, 255, UINT64_MAX},
+        {SLU_META_IS_U8, -1, UINT64_MAX},
+        {SLU_META_IS_U8, 0.5, UINT64_MAX},
+        {SLU_META_IS_U32, 4294967294.0, 4294967294},
+        {SLU_META_IS_U32, 4294967295.0, UINT64_MAX},
+        {SLU_META_IS_U64, 9007199254740992.0, 9007199254740992},
+        {SLU_META_IS_U64, 18014398509481984.0, UINT64_MAX},
+        {SLU_META_IS_I64, -2, (uint64_t)-2},
+        {SLU_META_IS_I64, -18014398509481984.0, UINT64_MAX},
+        {SLU_META_IS_F32, 0.5, 0x3f000000},
+        {SLU_META_IS_F32, 1e39, UINT64_MAX},
+        {SLU_META_IS_F64, 0.5, 0x3fe0000000000000},
+        {SLU_META_IS_F64, -0.0, 0},
+        {SLU_META_IS_F64, INFINITY, UINT64_MAX},
+        {SLU_META_IS_NAME, 7, '7'},
+        {SLU_META_IS_TEXT, 18014398509481984.0, UINT64_MAX},
+    };
+    static const char nul[] = "a\0b";
+    struct slu_meta_field f = {.name = "f", .key = 1};
+    struct slu_meta_value v;
+    struct slu_buf b = SLU_BUF_INIT;
+    (void)state;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        const struct slu_value x = {.type = SLU_VALUE_NUMBER, .number = number[i].v};
+        uint64_t bits = 0;
+        f.type = number[i].type;
+        slu_buf_clear(&b);
+        if (number[i].bits == UINT64_MAX) {
+            assert_int_equal(slu_meta_put_value(&b, &f, &x, &err), SLU_E_FORMAT);
+            assert_int_equal(b.len, 0);
+            continue;
+        }
+        OK(slu_meta_put_value(&b, &f, &x, &err));
+        assert_int_equal(slu_meta_next(b.data, b.len, &v), b.len);
+        memcpy(&bits, v.p, v.n);
+        assert_true(bits == number[i].bits);
+        if (f.type > SLU_META_IS_TEXT)
+            assert_true(slu_meta_to_value(f.type, &v).number == number[i].v);
+    }
+    const struct slu_value null = {.type = SLU_VALUE_NULL},
+                           yes = {.type = SLU_VALUE_BOOL, .boolean = true},
+                           list = {.type = SLU_VALUE_LIST},
+                           text = {.type = SLU_VALUE_STRING, .string = nul, .len = 3};
+    slu_buf_clear(&b);
+    f.type = SLU_META_IS_U8;
+    OK(slu_meta_put_value(&b, &f, &null, &err));
+    assert_int_equal(b.len, 0);
+    OK(slu_meta_put_value(&b, &f, &yes, &err));
+    assert_int_equal(b.data[b.len - 1], 1);
+    f.type = SLU_META_IS_TEXT;
+    OK(slu_meta_put_value(&b, &f, &text, &err));
+    assert_int_equal(slu_meta_put_value(&b, &f, &list, &err), SLU_E_FORMAT);
+    f.type = SLU_META_IS_NAME; /* names end in a NUL */
+    assert_int_equal(slu_meta_put_value(&b, &f, &text, &err), SLU_E_FORMAT);
+    slu_buf_release(&b);
+}
+
+static void metadata_fields(void **state)
+{
+    struct slu_meta_fields t = {0};
+    char name[SLU_META_NAME + 2];
+    (void)state;
+    memset(name, 'x', sizeof name);
+    OK(slu_meta_add(&t, "b", 1, SLU_META_IS_U8, &err));
+    OK(slu_meta_add(&t, "ba", 2, SLU_META_IS_U8, &err));
+    OK(slu_meta_add(&t, "a", 1, SLU_META_IS_TEXT, &err));
+    OK(slu_meta_add(&t, "b", 1, SLU_META_IS_U8, &err));
+    assert_int_equal(t.n, 3);
+    assert_int_equal(slu_meta_find(&t, "a", 1), 0);
+    assert_int_equal(slu_meta_find(&t, "ba", 2), 2);
+    assert_int_equal(slu_meta_find(&t, "bb", 2), -1);
+    assert_int_equal(slu_meta_add(&t, "b", 1, SLU_META_IS_U32, &err), SLU_E_MISMATCH);
+    assert_int_equal(slu_meta_add(&t, "", 0, SLU_META_IS_U8, &err), SLU_E_FORMAT);
+    assert_int_equal(slu_meta_add(&t, "\n", 1, SLU_META_IS_U8, &err), SLU_E_FORMAT);
+    assert_int_equal(slu_meta_add(&t, name, sizeof name - 1, SLU_META_IS_U8, &err),
+                     SLU_E_FORMAT);
+    slu_meta_remove(&t, 1);
+    assert_int_equal(slu_meta_find(&t, "ba", 2), 1);
+    for (char c = 'c'; t.n < SLU_META_FIELDS; c++)
+        OK(slu_meta_add(&t, &c, 1, SLU_META_IS_F32, &err));
+    assert_int_equal(slu_meta_add(&t, "z", 1, SLU_META_IS_U8, &err), SLU_E_LIMIT);
+}
+
 /* A vocabulary of another size than the header's is found when it is asked for, and the
  * reader's end says so too. */
 static void damaged_vocabulary(void **state)
@@ -367,6 +484,8 @@ int main(void)
         cmocka_unit_test(checksums_follow_the_definition),
         cmocka_unit_test(specification_example),
         cmocka_unit_test(mask_bytes),
+        cmocka_unit_test(metadata_values),
+        cmocka_unit_test(metadata_fields),
         cmocka_unit_test(damaged_vocabulary),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

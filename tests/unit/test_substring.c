@@ -349,7 +349,7 @@ static int passage(void *ctx, const struct slu_passage *p, struct slu_err *e)
 static int add(void *ctx, struct slu_batch *b, uint64_t i, struct slu_err *e)
 {
     const struct text *t = ctx;
-    const struct slu_seg all = {0, i, 0, BIG_TOK, SLU_NO_DOMAIN, 0, 0, {0}};
+    const struct slu_seg all = {0, i, 0, BIG_TOK, SLU_NO_DOMAIN, 0, 0};
     uint16_t half[MAX_TOK];
 
     if (!t)

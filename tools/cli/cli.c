@@ -89,6 +89,8 @@ const struct cli_opt cli_common_opt[] = {
      .least = 1},
     {"column", 0, CLI_STRING, AT(column), "NAME",
      "MDS: column with the ids; default: tokens, else input_ids"},
+    {"drop-metadata", 0, CLI_STRING, AT(drop_metadata), "FIELDS",
+     "leave these metadata fields of documents out, with commas"},
     {"zstd", 'z', CLI_LEVEL, AT(zstd_level), "LEVEL",
      "compress the stream's frames (-z, or -z1 … -z19; default 3)",
      .effect = CLI_BYTES},
@@ -246,7 +248,8 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
 {
     static const char *const of_ids[] = {"input-format", "format",     "eos-id",
-                                         "token-bytes",  "vocab-size", "column"};
+                                         "token-bytes",  "vocab-size", "column",
+                                         "drop-metadata"};
     if (!strcmp(o->name, "device"))
         return !t->uses_device;
     /* The program has its own option of this name, as shuffle has --format. */

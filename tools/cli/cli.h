@@ -122,6 +122,7 @@ struct cli_common {
     uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
     int token_bytes;             /* base-2 logarithm of the bytes; 0: not given */
     const char *column;          /* NULL: not given */
+    const char *drop_metadata;   /* the same */
 };
 
 struct cli_ctx {
@@ -144,6 +145,7 @@ struct cli_ctx {
                            streams */
     struct slu_tokens_seen seen;             /* filled while files of ids are read */
     struct slu_reader_duplicates duplicates; /* filled while streams are read */
+    uint64_t n_meta_dropped;                 /* values that --drop-metadata left out */
     const struct slu_device *device;         /* borrowed; NULL: the CPU does all work */
     struct cli_report *report;               /* private */
     struct cli_manifest *manifest;           /* private */
@@ -255,6 +257,9 @@ SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
 uint64_t cli_max_seq_tok(const struct cli_ctx *ctx);
 /* For a reader that cli_open_reader did not open: sets the memory that long sequences
  * need. */
+/* Applies --drop-metadata to a reader; counts: the values count in the report. */
+SLU_MUST_USE int cli_drop_metadata(struct cli_ctx *ctx, struct slu_reader *r,
+                                   bool counts, struct slu_err *err);
 void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r);
 /* Whether the inputs can be read twice: all are regular files. */
 bool cli_reads_twice(const struct cli_ctx *ctx);

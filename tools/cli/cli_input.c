@@ -51,6 +51,16 @@ void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r)
     slu_reader_expect(r, tok_byte(ctx) + copy, in_flight(ctx));
 }
 
+int cli_drop_metadata(struct cli_ctx *ctx, struct slu_reader *r, bool counts,
+                      struct slu_err *err)
+{
+    uint64_t *n = counts ? &ctx->n_meta_dropped : NULL;
+    const char *names = ctx->common.drop_metadata;
+    int rc = names ? slu_reader_drop(r, names, n, err) : SLU_OK;
+
+    return rc ? slu_err_at(err, "--drop-metadata %s", names) : rc;
+}
+
 static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
 {
     const struct cli_common *c = &ctx->common;
@@ -103,6 +113,8 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
                                  ctx->tool->masks, ctx->tool->inner_padding};
     if (!ctx->tokens)
         rc = slu_reader_open(r, &cfg, err);
+    if (!rc)
+        rc = cli_drop_metadata(ctx, *r, t->seen, err);
     if (!rc && !ctx->tokens && t->seen)
         slu_reader_find_duplicates(*r, &ctx->duplicates);
     if (!rc && t->seen)
@@ -207,6 +219,8 @@ void cli_report_input(struct cli_ctx *ctx)
     const struct slu_tokens_seen *s = &ctx->seen;
     char text[600];
     warn_of_duplicates(ctx);
+    if (ctx->common.drop_metadata)
+        cli_stat_u64(ctx, "metadata_dropped", ctx->n_meta_dropped);
     if (!ctx->tokens)
         return;
     cli_stat_u64(ctx, "documents_without_eos", s->open_ended + s->no_eos);

@@ -120,6 +120,8 @@ static int open_again(struct job *j, struct slu_err *err)
     snprintf(path, sizeof path, "/proc/self/fd/%d", j->fd);
     int rc = slu_reader_open(&j->again, &cfg, err);
     if (!rc)
+        rc = cli_drop_metadata(j->io.ctx, j->again, false, err);
+    if (!rc)
         cli_expect(j->io.ctx, j->again);
     return rc;
 }

@@ -59,14 +59,14 @@ struct look {
 
 static int print_batch(struct look *k, struct slu_batch *b, struct slu_err *err)
 {
-    struct slu_names *names = slu_reader_names(k->r);
+    const struct inspect_names names = {slu_reader_names(k->r),
+                                        &slu_reader_header(k->r)->meta, k->text};
     for (size_t i = 0; i < b->n_seq; i++) {
         if (k->left == 0)
             return SLU_OK;
-        int rc =
-            k->o->jsonl
-                ? inspect_print_text(b, &b->seq[i], names, k->text, &k->line, err)
-                : inspect_print_record(b, &b->seq[i], names, k->text, &k->line, err);
+        int rc = k->o->jsonl
+                     ? inspect_print_text(b, &b->seq[i], &names, &k->line, err)
+                     : inspect_print_record(b, &b->seq[i], &names, &k->line, err);
         if (rc)
             return rc;
         k->left -= k->left != UINT64_MAX;

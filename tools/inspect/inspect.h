@@ -77,17 +77,21 @@ SLU_MUST_USE int inspect_svg_schedule(struct slu_schedulefile *f,
                                       const struct inspect_opts *o,
                                       struct slu_err *err);
 
+/* What records are printed with; borrowed. */
+struct inspect_names {
+    struct slu_names *names;
+    const struct slu_meta_fields *meta;
+    const struct slu_vocab_table *text; /* NULL: without text */
+};
 /* Prints sequences of a batch as JSON lines on standard output, with tokens, and with
  * text if v is not NULL. */
 SLU_MUST_USE int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
-                                      struct slu_names *names,
-                                      const struct slu_vocab_table *text,
+                                      const struct inspect_names *names,
                                       struct slu_buf *line, struct slu_err *err);
 /* Prints segments as JSON lines {"source", "document", …, "text"}, which convert tokens
  * back to text. */
 SLU_MUST_USE int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
-                                    struct slu_names *names,
-                                    const struct slu_vocab_table *v,
+                                    const struct inspect_names *names,
                                     struct slu_buf *line, struct slu_err *err);
 
 /* --groups: shows what has been added, in a table, as JSON or as a picture. */

@@ -53,6 +53,24 @@ static int put_provenance(struct slu_buf *b, const struct slu_step_list *steps,
     return rc;
 }
 
+/* Appends the metadata's fields. */
+static int put_fields(struct slu_buf *b, const struct slu_meta_fields *t,
+                      struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, ", \"metadata\": [");
+
+    for (unsigned i = 0; i < t->n && !rc; i++) {
+        rc = slu_buf_printf(b, err, "%s{\"name\": ", i ? ", " : "");
+        if (!rc)
+            rc =
+                slu_json_put_string(b, t->field[i].name, strlen(t->field[i].name), err);
+        if (!rc)
+            rc = slu_buf_printf(b, err, ", \"type\": \"%s\"}",
+                                slu_meta_type_name(t->field[i].type));
+    }
+    return rc ? rc : slu_buf_printf(b, err, "]");
+}
+
 static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
                      struct slu_err *err)
 {
@@ -72,6 +90,8 @@ static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
     for (unsigned k = 0; !rc && k < SLU_N_EXTRA; k++)
         if (h->has[k])
             rc = slu_buf_printf(b, err, ", \"%s\": true", slu_extra_kind[k].plural);
+    if (!rc && h->meta.n)
+        rc = put_fields(b, &h->meta, err);
     if (!rc && s->shards_json)
         return slu_buf_printf(b, err, ", \"buckets\": %s", s->shards_json);
     if (!rc)
@@ -123,6 +143,9 @@ static int print_json(const struct inspect_seen *s, struct slu_err *err)
         rc = slu_buf_printf(&b, err,
                             ", \"loss_tokens\": %llu, \"mask_checksum\": \"%s\"",
                             (ull)s->sum.n.loss_tokens, sum);
+    slu_u128_hex(s->sum.meta_checksum, sum);
+    if (!rc && h->meta.n)
+        rc = slu_buf_printf(&b, err, ", \"metadata_checksum\": \"%s\"", sum);
     if (!rc)
         rc = put_provenance(&b, &s->steps, err);
     if (!rc)
@@ -148,6 +171,9 @@ static void print_verdict(const struct slu_header *h, const struct slu_sum *t)
     if (h->masks)
         printf(", %llu token%s trained on, checksum of masks %s", (ull)n->loss_tokens,
                slu_plural(n->loss_tokens), sum);
+    slu_u128_hex(t->meta_checksum, sum);
+    if (h->meta.n)
+        printf(", of metadata %s", sum);
     printf("\n");
 }
 
@@ -258,6 +284,12 @@ static int print_summary(const struct inspect_seen *s, struct slu_err *err)
         for (unsigned i = 0; i < h->n_bucket; i++)
             printf(" %llu", (ull)h->bucket[i]);
         printf("%s\n", h->label_tokens ? " (+1, the last label)" : "");
+    }
+    for (unsigned i = 0; i < h->meta.n; i++) {
+        const struct slu_meta_field *f = &h->meta.field[i];
+        printf(i ? ", " : "  metadata    ");
+        print_text(f->name, strlen(f->name));
+        printf(" (%s)%s", slu_meta_type_name(f->type), i + 1 < h->meta.n ? "" : "\n");
     }
     for (size_t i = 0; i < s->steps.n; i++)
         print_step(&s->steps.row[i], i == 0);
@@ -403,12 +435,39 @@ static int put_extra(struct slu_buf *line, const struct slu_extra_kind *kind,
                : slu_buf_printf(line, err, ",\"%s\":%llu", kind->name, (ull)bits);
 }
 
+/* Appends the values that are not null. */
+static int put_metadata(struct slu_buf *line, const struct slu_batch *b,
+                        const struct slu_seg *s, const struct slu_meta_fields *t,
+                        struct slu_err *err)
+{
+    const uint8_t *p = b->str.data + s->id_off + s->id_len;
+    const char *before = ",\"metadata\":{";
+    struct slu_meta_value v;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; s->meta_len && i < t->n && !rc; i++) {
+        const struct slu_meta_field *f = &t->field[i];
+        if (!slu_meta_get(p, s->meta_len, f->key, &v))
+            continue;
+        rc = slu_buf_printf(line, err, "%s", before);
+        if (!rc)
+            rc = slu_json_put_string(line, f->name, strlen(f->name), err);
+        if (!rc)
+            rc = slu_buf_printf(line, err, ":");
+        if (!rc)
+            rc = slu_meta_put_json(line, f->type, &v, err);
+        before = ",";
+    }
+    return rc || !s->meta_len ? rc : slu_buf_printf(line, err, "}");
+}
+
 /* Appends {"source":…,"document":…,"offset":…,"length":…, with id and domain if the
  * segment has them, and without the closing brace. */
 static int put_segment(struct slu_buf *line, const struct slu_batch *b,
-                       const struct slu_seg *s, struct slu_names *names,
+                       const struct slu_seg *s, const struct inspect_names *in,
                        struct slu_err *err)
 {
+    struct slu_names *names = in->names;
     int rc;
     if (s->source == SLU_PADDING)
         return slu_buf_printf(line, err, "{\"padding\":true,\"length\":%llu",
@@ -432,7 +491,7 @@ static int put_segment(struct slu_buf *line, const struct slu_batch *b,
         rc = put_field(line, "domain", domain, strlen(domain), err);
     for (unsigned k = 0; !rc && k < SLU_N_EXTRA; k++)
         rc = put_extra(line, &slu_extra_kind[k], s->extra[k], err);
-    return rc;
+    return rc ? rc : put_metadata(line, b, s, in->meta, err);
 }
 
 static int print(struct slu_buf *line, struct slu_err *err)
@@ -536,8 +595,8 @@ static int put_mask(struct slu_buf *line, const struct slu_batch *b, uint64_t at
 }
 
 int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
-                         struct slu_names *names, const struct slu_vocab_table *text,
-                         struct slu_buf *line, struct slu_err *err)
+                         const struct inspect_names *names, struct slu_buf *line,
+                         struct slu_err *err)
 {
     slu_buf_clear(line);
     int rc = slu_buf_printf(line, err, "{\"segments\":[");
@@ -557,16 +616,17 @@ int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
         rc = put_mask(line, b, q->tok_off, q->len_tok, err);
     const struct slu_seg *last = &b->seg[q->seg_off + q->n_seg - 1];
     const uint64_t n_pad = b->masks && last->source == SLU_PADDING ? last->len_tok : 0;
-    if (!rc && text && slu_batch_has_ids(b))
-        rc = put_text(line, b, q->tok_off, q->len_tok - n_pad, text, b->masks, err);
+    if (!rc && names->text && slu_batch_has_ids(b))
+        rc = put_text(line, b, q->tok_off, q->len_tok - n_pad, names->text, b->masks,
+                      err);
     if (!rc)
         rc = slu_buf_printf(line, err, "}\n");
     return rc ? rc : print(line, err);
 }
 
 int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
-                       struct slu_names *names, const struct slu_vocab_table *v,
-                       struct slu_buf *line, struct slu_err *err)
+                       const struct inspect_names *names, struct slu_buf *line,
+                       struct slu_err *err)
 {
     uint64_t at = q->tok_off;
     int rc = SLU_OK;
@@ -579,7 +639,7 @@ int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
         slu_buf_clear(line);
         rc = put_segment(line, b, s, names, err);
         if (!rc)
-            rc = put_text(line, b, at - n, n, v, false, err);
+            rc = put_text(line, b, at - n, n, names->text, false, err);
         if (!rc)
             rc = slu_buf_printf(line, err, "}\n");
         if (!rc)

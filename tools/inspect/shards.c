@@ -39,11 +39,12 @@ static int print_records(const struct inspect_opts *o, struct slu_shardset *set,
             err, SLU_E_MISMATCH,
             "the set has no vocabulary, so there is no text; shuffle a stream that "
             "has one (tokenize without --no-vocab)");
+    const struct inspect_names in = {names, &slu_shardset_header(set)->meta,
+                                     o->text || o->jsonl ? v : NULL};
     for (size_t i = 0; i < b->n_seq && *left; i++) {
         const struct slu_seq *q = &b->seq[i];
-        int rc = o->jsonl
-                     ? inspect_print_text(b, q, names, v, line, err)
-                     : inspect_print_record(b, q, names, o->text ? v : NULL, line, err);
+        int rc = o->jsonl ? inspect_print_text(b, q, &in, line, err)
+                          : inspect_print_record(b, q, &in, line, err);
         if (rc)
             return rc;
         *left -= *left != UINT64_MAX;

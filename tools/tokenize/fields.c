@@ -15,6 +15,39 @@ static const struct {
     [SLU_FIELD_SPANS] = {"--spans-field", "spans"},
 };
 
+int tokenize_parse_metadata(void *opts, const char *value, struct slu_err *err)
+{
+    struct tokenize_opts *o = opts;
+    int rc = SLU_OK;
+
+    o->metadata_text = value;
+    o->metadata.n = 0;
+    for (const char *p = value, *end; !rc; p = end + 1) {
+        end = strchrnul(p, ',');
+        const char *is = memchr(p, '=', (size_t)(end - p));
+        const size_t n = (size_t)((is ? is : end) - p);
+        const enum slu_meta_type type =
+            is ? slu_meta_type_of(is + 1, (size_t)(end - is - 1)) : SLU_META_IS_NAME;
+        if (!n || !type)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--metadata %s: expected fields, with commas, each NAME or "
+                            "NAME=TYPE of name, text, float, int, u8, u32, u64, f32, "
+                            "i64, f64",
+                            value);
+        if (slu_meta_find(&o->metadata, p, n) >= 0)
+            return slu_fail(err, SLU_E_USAGE, "--metadata %s: names '%.*s' twice",
+                            value, (int)n, p);
+        rc = slu_meta_add(&o->metadata, p, n, type, err);
+        if (rc) {
+            err->code = SLU_E_USAGE;
+            rc = slu_err_at(err, "--metadata %s", value);
+        }
+        if (!*end)
+            break;
+    }
+    return rc;
+}
+
 int tokenize_check_domains(const struct tokenize_opts *o, struct slu_err *err)
 {
     const bool found = o->field[SLU_FIELD_DOMAIN] || o->domain_from || o->list_domains;
@@ -62,6 +95,24 @@ int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
+/* A field that an option names, by its number in slu_ingest_stat. */
+struct named {
+    const char *option, *name, *has;
+};
+
+/* false: no option names it. */
+static bool named(const struct tokenize_opts *o, unsigned f, struct named *n)
+{
+    if (f < SLU_FIELDS)
+        *n = (struct named){kinds[f].option, o->field[f], kinds[f].has};
+    else if (f < SLU_FIELDS + o->metadata.n)
+        *n = (struct named){"--metadata", o->metadata.field[f - SLU_FIELDS].name,
+                            "a value"};
+    else
+        *n = (struct named){NULL, NULL, NULL};
+    return n->name;
+}
+
 /* Counts the documents that could have a field, and those that have it. */
 static void count(const struct slu_ingest_stat *s, unsigned f, uint64_t *have,
                   uint64_t *of)
@@ -74,22 +125,23 @@ int tokenize_check_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                           struct slu_err *err)
 {
     const struct tokenize_opts *o = ctx->opts;
-    for (unsigned f = 0; f < SLU_FIELDS; f++) {
+    for (unsigned f = 0; f < SLU_FIELDS + SLU_META_FIELDS; f++) {
         uint64_t have, of;
+        struct named is;
         count(s, f, &have, &of);
-        if (!o->field[f] || !of || have >= (of + 9) / 10 ||
+        if (!named(o, f, &is) || !of || have >= (of + 9) / 10 ||
             (f == SLU_FIELD_ID && o->needs.ids))
             continue;
         if (!have && !ctx->common.part.n)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s %s: none of %llu document%s has %s there; name a field "
                             "that they have%s",
-                            kinds[f].option, o->field[f], (unsigned long long)of,
-                            slu_plural(of), kinds[f].has,
+                            is.option, is.name, (unsigned long long)of, slu_plural(of),
+                            is.has,
                             f == SLU_FIELD_TEXT ? "" : ", or leave the option out");
-        cli_warn(ctx, "%s %s: %llu of %llu document%s have %s there", kinds[f].option,
-                 o->field[f], (unsigned long long)have, (unsigned long long)of,
-                 slu_plural(of), kinds[f].has);
+        cli_warn(ctx, "%s %s: %llu of %llu document%s have %s there", is.option,
+                 is.name, (unsigned long long)have, (unsigned long long)of,
+                 slu_plural(of), is.has);
     }
     return SLU_OK;
 }
@@ -116,11 +168,12 @@ void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s
     int rc = SLU_OK;
     if (o->field[SLU_FIELD_SCORE])
         cli_stat_u64(ctx, "scored", s->scored);
-    for (unsigned f = 0; f < SLU_FIELDS && !rc; f++) {
+    for (unsigned f = 0; f < SLU_FIELDS + SLU_META_FIELDS && !rc; f++) {
         uint64_t have, of;
+        struct named is;
         count(s, f, &have, &of);
-        if (o->field[f])
-            rc = put_field(&b, kinds[f].option, o->field[f], kinds[f].has, have, of);
+        if (named(o, f, &is))
+            rc = put_field(&b, is.option, is.name, is.has, have, of);
     }
     for (size_t i = 0; tokenize_filter_field(o, i, &filter) && !rc; i++)
         if (!filter.may_lack)

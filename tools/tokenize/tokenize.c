@@ -76,6 +76,11 @@ static const struct cli_opt options[] = {
     {"score-field", 0, CLI_STRING, AT(field[SLU_FIELD_SCORE]), "NAME",
      "JSONL, Parquet: field with the record's score, a number, by which\n"
      "shuffle can sort; records may lack it"},
+    {"metadata", 0, CLI_CUSTOM, AT(metadata_text), "FIELDS",
+     "JSONL, Parquet: fields that documents keep, with commas, as\n"
+     "'licence,url=text,quality=float'; of few values, unless a type is\n"
+     "given: text, float, int, u8, u32, u64, f32, i64, f64",
+     .parse = tokenize_parse_metadata, .traits = CLI_OF_TEXT},
     {"where", 0, CLI_STRING, AT(where), "EXPR",
      "JSONL, Parquet: use only records of which EXPR is true, as\n"
      "'lang == \"en\" and score >= 3'; tokenize(1) has the grammar",
@@ -440,6 +445,7 @@ static int ingest(struct cli_ctx *ctx, struct slu_tokenizer *tokenizer,
                                seg->domain != SLU_NO_DOMAIN)
                         << SLU_FIELD_DOMAIN |
                     (unsigned)o->needs.ids << SLU_FIELD_ID,
+        .metadata = o->metadata,
         .filter = {.ids_keep = o->ids_keep.set,
                    .ids_drop = o->ids_drop.set,
                    .urls_drop = o->urls_drop.set,
@@ -518,6 +524,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && domain)
         rc = slu_names_domain_number(names, domain, strlen(domain), &seg.domain, err);
     h.has[SLU_SCORE] = o->field[SLU_FIELD_SCORE];
+    h.meta = o->metadata;
     if (o->field[SLU_FIELD_SPANS]) {
         h.masks = ctx->account.masks = true;
         h.tok_bytes = 4;

@@ -27,6 +27,8 @@ struct tokenize_opts {
     const char *holdout_output, *rejects, *where;
     struct cli_list ids_keep, ids_drop, urls_drop;
     const char *url_field;
+    const char *metadata_text; /* as given, for the provenance */
+    struct slu_meta_fields metadata;
     struct slu_expr *where_expr; /* compiled */
 #define TOKENIZE_RULES 16
     const char *rules[TOKENIZE_RULES]; /* as given */
@@ -97,6 +99,8 @@ SLU_MUST_USE int tokenize_load(struct cli_ctx *ctx, struct slu_tokenizer **t,
                                struct slu_header *h, struct slu_names *names,
                                struct slu_err *err);
 
+/* fields.c: --metadata. */
+int tokenize_parse_metadata(void *opts, const char *value, struct slu_err *err);
 /* Checks the options about domains. */
 SLU_MUST_USE int tokenize_check_domains(const struct tokenize_opts *o,
                                         struct slu_err *err);

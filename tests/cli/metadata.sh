@@ -1,0 +1,88 @@
+# shellcheck shell=bash disable=SC2154
+# metadata.sh - fields that documents carry: from records through all programs, formats and stages, joined, dropped.
+# check-more: longer
+
+have inspect choose dedup decompose pack shuffle || return 0
+
+cat >m.jsonl <<'J'
+{"text":"hello world","lic":"mit","url":"http://a/1","q":0.5,"m":{"n":7}}
+{"text":"two two two","lic":"apache","url":null,"q":3}
+{"text":"3","lic":"mit","m":{"n":254}}
+J
+fields() { tokenize -q -t bytes --metadata lic,url=text,q=float,m.n=u8 "$@"; }
+meta() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
+print(*[json.dumps(s.get("metadata"), sort_keys=True) for line in sys.stdin for s in json.loads(line)["segments"]], sep="\n")'; }
+fields -o m.tks m.jsonl
+same "the values of records" '{"lic": "mit", "m.n": 7, "q": 0.5, "url": "http://a/1"}
+{"lic": "apache", "q": 3}
+{"lic": "mit", "m.n": 254}' "$(meta m.tks)"
+same "the header lists the fields" '[["lic", "name"], ["m.n", "u8"], ["q", "f64"], ["url", "text"]]' \
+    "$(inspect --json m.tks | json /dev/stdin '[[f["name"], f["type"]] for f in d["metadata"]]')"
+check "so does the summary" shell 'inspect m.tks | grep -qx "  metadata    lic (name), m.n (u8), q (f64), url (text)"'
+check "--verify has their checksum" shell 'inspect --verify m.tks | grep -q ", of metadata [0-9a-f]\{32\}\$"'
+check "the independent reader agrees" tokstream --check --cuts --need-all m.tks
+tokstream --summary m.tks >k
+same "and has the same checksum" "$(json k 'd["metadata_checksum"]')" "$(inspect --json m.tks | json /dev/stdin 'd["metadata_checksum"]')"
+same "the records as it reads them" "$(tokstream m.tks | "$PYTHON" "$top/tests/cli/canonical.py")" \
+    "$(inspect --records m.tks | "$PYTHON" "$top/tests/cli/canonical.py")"
+tokenize -q -t bytes -o none.tks m.jsonl
+fields --on-missing skip --stats s.json -o x.tks m.jsonl
+same "--stats says how many have each" '[["lic", 3], ["m.n", 2], ["q", 2], ["url", 1]]' "$(json s.json '[[f["field"], f["have"]] for f in d["fields"] if f["option"] == "--metadata"]')"
+
+# What does not fit, and what is no list of fields.
+n=0
+while IFS='|' read -r option record why; do
+    n=$((n + 1))
+    printf '%s\n' "$record" >bad.jsonl
+    check "unfit $n: refused" shell '! tokenize -q -t bytes --metadata '"$option"' bad.jsonl -o y.tks 2>err'
+    check "unfit $n: the message" grep -qF -- "$why" err
+done <<'J'
+x=u8|{"text":"a","x":255}|"x": expected an integer of 0 to 254, or a boolean, found 255
+x=u8|{"text":"a","x":"1"}|"x": expected an integer of 0 to 254, or a boolean, found a string
+x=int|{"text":"a","x":1.5}|"x": expected an integer of -2^53 to 2^53, found 1.5
+x=u64|{"text":"a","x":-1}|"x": expected an integer of 0 to 2^53, found -1
+x=f32|{"text":"a","x":1e39}|"x": expected a number that a float can hold
+x|{"text":"a","x":[1]}|"x": expected a string of at most 65536 bytes without a NUL, or a number or boolean, found an array or object
+x|{"text":"a","x":"a\u0000b"}|"x": expected a string of at most 65536 bytes without a NUL
+x.y=text|{"text":"a","x":{"z":"1"}}|--metadata x.y: none of 1 document has a value there
+x=word|{"text":"a"}|--metadata x=word: expected fields, with commas
+x,|{"text":"a"}|--metadata x,: expected fields, with commas
+x,y,x|{"text":"a"}|--metadata x,y,x: names 'x' twice
+J
+check "a record that does not fit is skipped" shell 'printf "{\"text\":\"a\",\"x\":1}\n{\"text\":\"b\",\"x\":[]}\n" | tokenize -q -t bytes --metadata x --on-error skip -o y.tks'
+same "  the others stay" '{"x": "1"}' "$(meta y.tks)"
+seq 65537 | sed 's/.*/{"text":"a","x":"v&"}/' >many.jsonl
+status "too many names" 1 tokenize -q -t bytes --metadata x many.jsonl -o y.tks
+check "  says what to give" grep -q "metadata 'x': fields of type name have more than 65536 values, .*--metadata x=text'" err
+head -n 65536 many.jsonl >most.jsonl
+check "so many are well" shell 'tokenize -q -t bytes --metadata x most.jsonl | inspect --verify >/dev/null'
+check "as texts, all" shell 'tokenize -q -t bytes --metadata x=text many.jsonl | inspect --verify >/dev/null'
+
+# Joined: the union by name.
+tokenize -q -t bytes --source-prefix b --metadata lic=text m.jsonl -o other.tks
+status "another type of the same name" 1 choose -q --length 1.. m.tks other.tks -o y.tks
+check "  is named" grep -q "^choose: other.tks: the metadata field 'lic' has the type text here and name before" err
+tokenize -q -t bytes --source-prefix b --metadata lic,z=text <(sed 's/"q"/"z":"zed","q"/' m.jsonl) -o other.tks
+choose -q --length 1.. none.tks m.tks other.tks -o both.tks
+same "streams with and without fields" "$(printf 'null\nnull\nnull\n%s\n{"lic": "mit", "z": "zed"}\n{"lic": "apache", "z": "zed"}\n{"lic": "mit"}' "$(meta m.tks)")" "$(meta both.tks)"
+check "the independent reader agrees" tokstream --check --cuts --need-all both.tks
+cat none.tks m.tks >late.tks
+status "a field that comes late in one file" 1 inspect --verify late.tks
+check "  says so" grep -q "has the metadata field 'lic', and the streams before it do not; give this one first" err
+check "the other way is well" shell 'cat m.tks other.tks none.tks 2>/dev/null | head -c $(($(stat -c %s m.tks) + 0)) | cat - none.tks | inspect -q --verify >/dev/null'
+
+# Dropped.
+choose -q --length 1.. --drop-metadata q,url --stats s.json m.tks -o less.tks
+same "--drop-metadata" '{"lic": "mit", "m.n": 7}
+{"lic": "apache"}
+{"lic": "mit", "m.n": 254}' "$(meta less.tks)"
+same "  counted" 3 "$(json s.json 'd["metadata_dropped"]')"
+inspect --json less.tks >j
+same "  in the provenance" "--length=1.. --drop-metadata=q,url" "$(json j 'd["provenance"][-1]["arguments"]')"
+same "  all of them: no stream with metadata is left" "$(choose -q --length 1.. none.tks | inspect --json | json /dev/stdin '[d["trace_checksum"], d.get("metadata")]')" \
+    "$(choose -q --length 1.. --drop-metadata lic,m.n,q,url m.tks | inspect --json | json /dev/stdin '[d["trace_checksum"], d.get("metadata")]')"
+status "  a field that is not there" 2 choose -q --length 1.. --drop-metadata nope m.tks -o y.tks
+check "  is named" grep -q "^choose: --drop-metadata nope: no input has the metadata field 'nope'" err
+
+# Random records through random lines.
+check "random lines" shell '"$PYTHON" "$top/tests/random/fields.py" --lines ${MORE:+6}10 -j 1 >log 2>&1 || { grep "^not ok" log >&2; false; }'

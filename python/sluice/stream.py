@@ -17,8 +17,14 @@ from ._base import Array, SluiceError, WrongNumber, check_hash, damaged, map_fil
 
 PADDING = (1 << 64) - 1
 MAGIC = b"\xf5TKS"
-_LABELS, _NO_TOKENS, _SCORES, _MASKS, _INNER_PADDING = 1, 2, 4, 8, 16
-_FLAGS = _LABELS | _NO_TOKENS | _SCORES | _MASKS | _INNER_PADDING
+_LABELS, _NO_TOKENS, _SCORES, _MASKS, _INNER_PADDING, _METADATA = 1, 2, 4, 8, 16, 32
+_FLAGS = _LABELS | _NO_TOKENS | _SCORES | _MASKS | _INNER_PADDING | _METADATA
+# Types of metadata by their numbers: name, column, and the bits of the element that means null.
+_TYPES = {
+    1: ("name", "<u4", 0xFFFFFFFF), 2: ("text", "<u4", 0xFFFFFFFF), 3: ("u8", "u1", 0xFF),
+    4: ("u32", "<u4", 0xFFFFFFFF), 5: ("u64", "<u8", PADDING), 6: ("f32", "<f4", 0x7FC00000),
+    7: ("i64", "<i8", 1 << 63), 8: ("f64", "<f8", 0x7FF8000000000000),
+}  # fmt: skip
 _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
 _LIMIT = 1 << 26
@@ -26,7 +32,7 @@ _KEPT_FRAMES = 16
 _TOKENIZER = {"fingerprint", "vocab_size", "eos_id", "bos_id", "pad_id"}  # of a Header
 # What Segments has an entry a segment of: a frame's columns, in their order (no domain is -1), and what they give.
 _STORED = {"source": "<u8", "document": "<u8", "offset": "<u8", "length": "<i8", "domain": "<i4"}
-_ROWS = {**_STORED, "member": "<i4", "id_at": "<i8", "id_size": "<i8"}
+_ROWS = {**_STORED, "member": "<i4", "id_at": "<i8", "id_size": "<i8", "frame": "<i4", "row": "<i8"}
 
 
 def starts(n: Array) -> Array:
@@ -84,6 +90,7 @@ class Header:
     pad_id: int | None
     fingerprint: str
     buckets: list[int]
+    metadata: dict[str, str]  # fields of documents, with their types
 
 
 class _Frame(NamedTuple):
@@ -109,6 +116,7 @@ class _Columns:
     padded: bool  # it has segments of padding
     mask: Array | None  # a bit a token
     tokens: Array | None
+    metadata: dict[str, tuple[Array, bytes]]  # a column, and the bytes of its texts
 
 
 @dataclass
@@ -130,6 +138,17 @@ class Segments:
     member: Array
     id_at: Array  # of the record's id in id_bytes
     id_size: Array
+    frame: Array  # the first frame that has it, and its row in it
+    row: Array
+
+    def metadata(self, name: str) -> list[str | int | float | None]:
+        """A field of metadata of each segment's document, None where it is null."""
+        out = np.full(len(self.length), None, object)
+        for k in np.unique(self.frame).tolist():
+            here = np.flatnonzero(self.frame == k)
+            out[here] = self.stream.metadata_of(k, name)[self.row[here]]
+        values: list[str | int | float | None] = out.tolist()
+        return values
 
     @property
     def padding(self) -> Array:
@@ -182,6 +201,7 @@ class StreamFile:
         self._walk()
         self.header = self.headers[0]
         self._first = [f.first for f in self._frames]
+        self.metadata_of = lru_cache(_KEPT_FRAMES)(self._metadata)  #: a field's values in a frame
 
     def __len__(self) -> int:
         return self._n_seq
@@ -229,7 +249,7 @@ class StreamFile:
                 if not ended:
                     raise self._bad(at, "the stream ends without its end frame")
                 started = False
-            elif kind not in (b"SRCS", b"DOMS", b"INDX") and not kind[:1].islower():
+            elif kind not in (b"SRCS", b"DOMS", b"VALS", b"INDX") and not kind[:1].islower():
                 raise self._bad(at, f"unknown frame {kind!r}")
             at = end
         self._n_seq = n_seq
@@ -261,15 +281,58 @@ class StreamFile:
         eos, bos, pad = (None if v == PADDING else int(v) for v in (eos, bos, pad))
         buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
         labels, tokens, masks = bool(flags & _LABELS), not flags & _NO_TOKENS, bool(flags & _MASKS)
-        h = Header(tok, labels, tokens, int(bool(flags & _SCORES)), masks, vocab, eos, bos, pad, finger.hex(), buckets)
+        fields = self._fields(b, 128 + 8 * n_bucket) if flags & _METADATA else {}
+        extras, print_ = int(bool(flags & _SCORES)), finger.hex()
+        h = Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, print_, buckets, fields)
         before = self.headers[0] if self.headers else h
         other = {name for name, value in vars(h).items() if value != getattr(before, name)}
         if other & _TOKENIZER:
             what = f"another tokenizer (fingerprint {h.fingerprint}) than the one before it ({before.fingerprint})"
             raise self._bad(at, f"a stream of {what}; streams of different tokenizers cannot be joined")
-        if other - {"masks"}:
+        if other - {"masks", "metadata"}:
             raise self._bad(at, "a stream with other bucket lengths, label tokens or columns than the one before it")
         self.headers.append(h)
+
+    def _fields(self, b: bytes, at: int) -> dict[str, str]:
+        n_step, n_field = struct.unpack_from("<QQ", b, 72)
+        for _ in range(n_step):
+            at += (24 + sum(struct.unpack_from("<III", b, at + 8)) + 7) & ~7
+        out = {}
+        for _ in range(n_field):
+            kind, scope, _, n = struct.unpack_from("<BBHI", b, at)
+            if scope or kind not in _TYPES:
+                raise SluiceError(f"{self.path}: metadata of another version; a newer sluice reads it")
+            out[b[at + 8 : at + 8 + n].decode("utf-8", "surrogateescape")] = _TYPES[kind][0]
+            at += (8 + n + 7) & ~7
+        return out
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Names and types of the fields that documents may have (Segments.metadata)."""
+        return {name: kind for h in self.headers for name, kind in h.metadata.items()}
+
+    @reads
+    def _metadata(self, k: int, name: str) -> Array:
+        if name not in self.metadata:
+            known = ", ".join(self.metadata) or "none"
+            raise SluiceError(f"{self.path}: no metadata field {name!r}; it has {known}")
+        c, member = self._columns(k), self._frames[k].member
+        out = np.full(len(c.tok_at) - 1, None, object)
+        kind = self.headers[member].metadata.get(name)
+        if kind is None:
+            return out
+        column, texts = c.metadata[name]
+        none = next(bits for t, _, bits in _TYPES.values() if t == kind)
+        has = np.flatnonzero(column.view(f"<u{column.itemsize}") != none)
+        if kind == "name":
+            values = self.names(b"VALS")[member]
+            out[has] = [values[n] for n in column[has].tolist()]
+        elif kind == "text":
+            at = starts(column[has].astype(np.int64)).tolist()
+            out[has] = [texts[a:b].decode("utf-8", "surrogateescape") for a, b in zip(at, at[1:])]
+        else:
+            out[has] = column[has].tolist()
+        return out
 
     @reads
     def _decode(self, k: int) -> _Columns:
@@ -294,7 +357,14 @@ class StreamFile:
         rows.update(id_at=id_at[:-1], id_size=np.diff(id_at), member=np.full(n_seg, f.member, np.int32))
         if h.extras:
             column("<u8", n_seg)
+        rows.update(frame=np.full(n_seg, k, np.int32), row=np.arange(n_seg))
         ids = column("u1", n_id).tobytes()
+        metadata = {}
+        for name, kind in h.metadata.items():
+            size, none = next((d, bits) for t, d, bits in _TYPES.values() if t == kind)
+            of = column(size, n_seg)
+            n_text = int(of[of != none].sum(dtype=np.int64)) if kind == "text" else 0
+            metadata[name] = of, column("u1", n_text).tobytes()
         mask = column("u1", -(-n_tok // 8)) if h.masks else None
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
         tok_at = starts(rows["length"])
@@ -308,7 +378,7 @@ class StreamFile:
             if found != expected:
                 raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
         padded = bool((rows["source"] == PADDING).any())
-        return _Columns(n_seq, seg_at, tok_at, rows, ids, padded, mask, tokens)
+        return _Columns(n_seq, seg_at, tok_at, rows, ids, padded, mask, tokens, metadata)
 
     @reads
     def _read_names(self, wanted: bytes) -> list[dict[int, str]]:

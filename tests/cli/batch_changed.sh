@@ -317,6 +317,58 @@ check "  names them" grep -q '^sluice-batch: in/a.jsonl: gone, and it was there 
 same "  and the set is as it was" "$(sha_tree anew-2/shards)" "$(sha_tree listed/shards)"
 mv gone in
 
+# Done is a part only if what it writes is there, where options name it, and is what it wrote.
+"$PYTHON" "$top/tests/cli/make_tokenizer.py" >t.json
+head -n 12 c.jsonl >tiny.jsonl
+echo none >d
+outs() { printf '%s\n' 'input = tiny.jsonl' 'parts = 2' 'tokenizer = t.json' 'tokenize = --id-field id --ids-drop d' 'dedup = --exact --save-index ix' \
+    'decompose = --min 16 --max 64 --tail drop' 'shuffle = --format mds' | sed "$@"; }
+outs -e '' >outs
+sluice-batch --local 2 outs outs.d >/dev/null
+bytes=$(sha_tree outs.d/shards) index=$(sha ix)
+again() { # WHY: status says so, resume makes it again, to the same set
+    status "$1" 0 sluice-batch status outs.d
+    check "  status" grep -q "^sluice-batch: $1; 'sluice-batch resume .*/outs.d' makes it again" err
+    status "  resume" 0 sluice-batch resume --local 2 outs.d
+    check "  makes it again" grep -qE "^  [a-z-]*( \\(. of . parts\\))?: ${1#*: }" out
+    same "  the set is the same" "$bytes" "$(sha_tree outs.d/shards)"
+}
+rm ix
+again "exact-index: ix, which it writes, is not there"
+same "  and the index" "$index" "$(sha ix)"
+rm -r outs.d/shards
+again "shuffle-finish: .*/shards/report.json, which it writes, is not there"
+rm -r outs.d/shards
+cp -r fresh-first/shards outs.d
+again "shuffle-finish: .*/shards/report.json is not the file that it wrote for --output"
+rm outs.d/report.json
+again "report: report.json, which it writes, is not there"
+outs -e 's/= --id-field/= --rejects rj.{part} --id-field/; s/drop$/drop --histogram hist.{part}/; s/ ix/ iy/' >outs2
+status "outputs of other names" 0 sluice-batch --local 2 outs2 outs.d
+check "  are made" test -e rj.0 -a -e rj.1 -a -s hist.0 -a -s hist.1
+same "  the index too" "$index" "$(sha iy)"
+status "  and are done then" 0 sluice-batch --local 2 outs2 outs.d
+same "  says so" 1 "$(wc -l <out)"
+outs -e '/^decompose/,$d' -e 's/--exact.*/--exact/' >outs3
+status "parts of a stream" 0 sluice-batch --local 2 outs3 outs.d
+bytes='' && sha_tree() { sha outs.d/stream/*.tks | sha; } && bytes=$(sha_tree)
+rm outs.d/stream/00.tks
+again "exact-filter: stream/00.tks, which it writes, is not there"
+# A list of another name is the same one, also for a part by hand.
+mv d d2
+sed 's/drop d/drop d2/' outs3 >outs4
+status "a list of another name" 0 sluice-batch --local 2 outs4 outs.d
+same "  changes nothing" 1 "$(wc -l <out)"
+status "  a part that is done, by hand" 0 sluice-batch task outs.d tokenize 0
+# The tokenizer's file is one that an option names.
+touch t.json
+status "a tokenizer of another time" 0 sluice-batch --local 2 outs4 outs.d
+same "  changes nothing" 1 "$(wc -l <out)"
+sed -i 's/"th"/"ht"/; s/"t h"/"h t"/' t.json
+sluice-batch --local 2 outs4 outs5.d >/dev/null
+bytes=$(sha outs5.d/stream/*.tks | sha)
+again "tokenize: was made with other contents of the file of --tokenizer"
+
 # Reports without a record, as those of earlier versions.
 cp -a listed old
 sed -i 's/^  "program": \("[a-z]*"\), "bytes": .*/  "program": \1,/' old/stats/*.json

@@ -140,6 +140,7 @@ refused "a wrong value" "bad: pack: --fill: 'x'" 'pack = --fill x'
 refused "a value that is missing" 'bad: tokenize: --id-field wants a value' 'tokenize = --id-field'
 refused "an option cut short" 'bad: shuffle: --form is no option' 'shuffle = --form wds'
 refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64 docs'
+refused "a file of each part that is read" "bad: tokenize: --ids-drop d.{part}: all parts of a recipe read the same files; leave {part} out" "tokenize = --ids-drop d.{part}"
 refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
 refused "one file for all parts" 'bad: tokenize: --rejects p: each part' 'tokenize = --rejects p'
 for o in "--near --pairs p" "--exact --pairs=p.{part}" "--near --audit" "--substring 50 --annotate"; do

@@ -117,6 +117,14 @@ rm h.tks
 tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err
 check "without it both are made" shell '! grep -q already err && test -s h.tks'
 
+index() { dedup -q --exact --save-index h.idx --manifest -v -o k.tks o.tks 2>err; }
+index
+printf '%0*d' "$(wc -c <h.idx)" 0 | tee zeros >h.idx
+index
+check "another file of the same size: both are made" shell '! grep -q already err && ! cmp -s h.idx zeros'
+index
+check "  and are there then" grep -q 'k.tks: is there already' err
+
 tokenize -t bytes --part 0/2 --rejects /dev/null -o n.tks c.jsonl d.jsonl
 tokenize -t bytes --part 0/2 --rejects /dev/null -v -o n.tks c.jsonl d.jsonl 2>err
 check "a device takes no other output's place" grep -q 'n.tks: is there already' err
@@ -156,13 +164,21 @@ for way in "--domain-from {}/*" "--list-domains --files-from list"; do
     check "  names both domains" grep -q 'with the domain "web", now "code"; remove it or use -f' "$TMP/err"
 done
 
-# the tokenizer is an input
-printf 'YQ== 0\nYg== 1\n' >r.tiktoken
-if tokenize -t r.tiktoken --pattern gpt2 --no-eos --part 0/1 -o r.tks d.jsonl 2>err; then
-    printf 'YQ== 1\nYg== 0\n' >r.tiktoken
-    status "another vocabulary" 1 tokenize -t r.tiktoken --pattern gpt2 --no-eos --part 0/1 -o r.tks d.jsonl
-    check "  is named" grep -q 'from other contents of r.tiktoken' "$TMP/err"
-fi
+# files that options name are known by their contents alone
+"$PYTHON" "$top/tests/cli/make_tokenizer.py" >t.json
+head -n 3 d.jsonl >few.jsonl
+echo 1 >drop
+own() { tokenize -q -v --id-field id --part 0/1 -o r.tks "$@" few.jsonl; }
+own -t t.json --ids-drop drop
+mv t.json t2.json
+mv drop drop2
+own -t t2.json --ids-drop drop2 2>err
+check "a list and a tokenizer of other names" grep -q 'r.tks: is there already' err
+sed -i 's/"th"/"ht"/; s/"t h"/"h t"/' t2.json
+status "another tokenizer" 1 own -t t2.json --ids-drop drop2
+check "  is named" grep -q 'r.tks: was made with other contents of the file of --tokenizer; remove it or use -f' "$TMP/err"
+status "none" 1 own --ids-drop drop2
+check "  is named" grep -q 'was made with --tokenizer, now without; remove it or use -f' "$TMP/err"
 
 # streams as inputs are known by their ends, whatever their times
 dec() { decompose --min 16 --max 64 --manifest -v -o d.tks "$@" 2>err; }
@@ -318,5 +334,21 @@ tail -n 20 c.jsonl >drop.jsonl
 check "  of other inputs" shell 'tokenize --part 0/2 --compare reports --id-field id --ids-drop drop c.jsonl drop.jsonl | grep -qE "^1 was made from (another share of |)(c|drop).jsonl"'
 tokenize --part 0/2 --ids-drop drop --compare reports c.jsonl >record
 check "  and how this one would make it" grep -qE '^"program": "tokenize", "bytes": [0-9]+, "arguments": \[\], "contents": \["--ids-drop=[0-9a-f]{32}"\], "seed": 0, "all_inputs": "[0-9a-f]{32}"$' record
+# outputs that options name, of each part
+printf '%s\n' '0 r.0' '1 r.1' >reports
+for i in 0 1; do tokenize -q -f --id-field id --ids-drop drop --rejects 'rj.{part}' --part $i/2 --stats r.$i -o r.$i.tks c.jsonl; done
+rejects() { compare --id-field id --ids-drop drop --rejects "$@"; }
+empty "outputs that are there" "$(rejects 'rj.{part}')"
+touch rj.0
+empty "  at another time" "$(rejects 'rj.{part}')"
+mv rj.1 gone
+same "  one that is gone" "1 rj.1, which it writes, is not there" "$(rejects 'rj.{part}')"
+echo more >rj.1
+same "  another file in its place" "1 rj.1 is not the file that it wrote for --rejects" "$(rejects 'rj.{part}')"
+cp gone rj.1
+same "  other names" "0 g.0, which it writes, is not there" "$(rejects 'g.{part}' | head -n 1)"
+cp rj.0 g.0
+cp rj.1 g.1
+empty "  of files that are equal" "$(rejects 'g.{part}')"
 echo '0 none' >reports
 same "  a report that is not there" "0 none: cannot be opened: No such file or directory" "$(compare c.jsonl)"

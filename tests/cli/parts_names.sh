@@ -15,6 +15,12 @@ done
 check "{part} and {parts} in -o" test -s docs.2-of-3.tks
 check "in options' values" test -e bad.1
 same "in --stats, which says which part it was" '[1, 3]' "$(json dec.1.json 'd["part"]')"
+echo none >list.1
+tokenize -q -t bytes --id-field id --part 1/3 --ids-drop 'list.{part}' -o listed.tks c.jsonl
+dedup -q --exact --save-index index.0 -o u.tks docs.0-of-3.tks
+mkdir work
+dedup -q --exact --stage sign --work work --part 0/3 --against 'index.{part}' 'docs.{part}-of-3.tks'
+check "in those of files that are read" test -s listed.tks -a -s work/sign.0-of-3
 check "no report without --part has a part" shell 'inspect --stats s.json whole.tks >out && ! grep -q "\"part\"" s.json'
 cat dec.0 dec.1 dec.2 >cat.dec
 same "the parts are the run" "$(inspect --records whole.dec | sha)" "$(inspect --records cat.dec | sha)"

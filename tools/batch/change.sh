@@ -76,11 +76,12 @@ look_at() {
     while read -r s parts _; do
         (cd "$cwd" && perform record "$s" 0) </dev/null || exit 1
     done <"$scratch/list"
+    [ -s "$OUT/report.json" ] || echo "report 0 report.json, which it writes, is not there" >>"$scratch/differs"
     was=$OUT/state/records
     [ -s "$was" ] || was=/dev/null
     awk -F '\t' 'FILENAME == ARGV[1] { was[$1] = $2; next } was[$1] != $2 { print $1 }' "$was" "$scratch/records" >"$scratch/changed"
-    [ ! -d "$OUT/work" ] || (cd "$OUT/work" && find . -mindepth 2 -maxdepth 2 -type f -printf '%P\n') >"$scratch/files"
-    awk -f "$share/graph.awk" "$scratch/old" "$scratch/new" "$scratch/flows" "$scratch/all" "$scratch/differs" \
+    (cd "$OUT" 2>/dev/null && find work stream -mindepth 1 -maxdepth 2 -type f 2>/dev/null) >"$scratch/files"
+    digits=$(value parts | awk '{ print length($0) + 1 }') awk -f "$share/graph.awk" "$scratch/old" "$scratch/new" "$scratch/flows" "$scratch/all" "$scratch/differs" \
         "$scratch/changed" "$scratch/files" >"$scratch/graph"
 }
 # record COMMAND...: asks the program for the stage's record, and which of its reports are those of other runs. The reports of
@@ -104,7 +105,10 @@ record() {
     [ "$step $with" != 'tokenize 0' ] ||
         line=$line$(sed -n 's/^tokenize	.*\(, "all_inputs": "[0-9a-f]*"\)$/\1/p' "$OUT/state/records")
     [ "$from" != sets ] || [ -z "$(gone)" ] || line=$(but_for_sets)
-    grep -qxF -e "$line" "$OUT/state/records" 2>/dev/null || compare all "$@"
+    # Outputs that options name, and the set, must be there; the set of a folder that is extended may be elsewhere.
+    named=''
+    ! grep -q '^"outputs"' "$scratch/compared" || [ "$to ${SLUICE_BATCH_READS:-}" = 'set 1' ] || named=1
+    { [ -z "$named" ] && grep -qxF -e "$line" "$OUT/state/records" 2>/dev/null; } || compare all "$@"
     printf '%s\n' "$line" >>"$scratch/records"
     s=$s name=$stage base=$base awk 'NR > 1 {
         sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))

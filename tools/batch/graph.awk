@@ -2,7 +2,7 @@
 #   awk -f graph.awk OLD NEW FLOWS STATES DIFFERS CHANGED FILES
 # with the tasks of the recipe in the folder and of the new one as structure() prints them, the stages of the new one, the lines
 # of all parts (see book()), lines "TASK I WHY" of parts whose reports are those of other runs, the names of the stages whose
-# record has changed, and the names of the files in OUT/work; prints
+# record has changed, and the names of the files in OUT/work and OUT/stream; prints
 #   A TASK I       a part of OLD that was begun, and whose files and line go
 #   W TASK N WHY   N parts of the task were made otherwise, the first for this reason
 #   G TASK         files that its parts made are read again, and were removed
@@ -58,7 +58,7 @@ function need(what, k,    list, n, j, f, p, i, file) {
                 continue
             i = f[8] + p
             file = what ~ SUBSEP "-$" ? f[7] "/" (f[11] + i) ".tks" : "work/" f[4] ".stages/" f[5] (f[10] == "-" ? "" : "." i "-of-" f[10])
-            if (!(substr(file, 6) in there)) {
+            if (!(file in there)) {
                 bad[k, p] = gone[k] = 1
                 open[k] = 1
             }
@@ -66,13 +66,18 @@ function need(what, k,    list, n, j, f, p, i, file) {
     }
 }
 END {
-    dull = "another share of|come to its end$" # what follows from other reasons
+    dull = "another share of|come to its end$|^its set" # what follows from other reasons
     while (same < many[1] && same < many[2] && text[1, same + 1] == text[2, same + 1])
         same++
     for (r = 1; r <= rows; r++) {
         split(row[r], f, " ")
         if (f[9] && (f[3] in changed))
             other[at_row[r]] = 1
+        for (p = 0; f[7] == "stream" && !ENVIRON["SLUICE_BATCH_READS"] && p < parts[2, at_row[r]]; p++) { # see command() in chains.awk
+            file = sprintf("stream/%0" ENVIRON["digits"] "d.tks", f[11] + f[8] + p)
+            if (done[f[2], p] && !(file in there) && !((f[2], p) in why))
+                why[f[2], p] = file ", which it writes, is not there"
+        }
     }
     for (k = 1; k <= many[2]; k++)
         for (p = 0; p < parts[2, k]; p++)
@@ -86,7 +91,7 @@ END {
             stale[k, p] = bad[k, p] # also of a part that was not begun: its readers may have been
             any[k] = any[k] || stale[k, p]
             if (own && begun[t, p]) {
-                w = (t, p) in why ? why[t, p] : "was begun before the change, and did not come to its end"
+                w = (t, p) in why ? why[t, p] : done[t, p] ? "its set is made again" : "was begun before the change, and did not come to its end"
                 if (!count[k]++ || (first[k] ~ dull && w !~ dull))
                     first[k] = w
             }

@@ -65,6 +65,8 @@ function by_line(name) {
         # Without {part}, each part would write the same file; but one stage writes an index.
         else if (is(name, "output") && !is(name, "staged") && value !~ /\{part\}/)
             bad("--" name " " value ": each part writes one of its own; {part} in the name stands for its number")
+        else if (is(name, "file") && value ~ /\{parts?\}/)
+            bad("--" name " " value ": all parts of a recipe read the same files; leave {part} out")
     }
     if (to != "")
         print "W " all

@@ -21,10 +21,11 @@ static int put_option(struct slu_buf *b, const struct slu_tool *t,
     return slu_buf_printf(
         b, err,
         "%s\n    {\"option\": \"%s\", \"letter\": \"%s\", \"value\": \"%s\", "
-        "\"traits\": \"%s%s%s%s%s\"}",
+        "\"traits\": \"%s%s%s%s%s%s\"}",
         o == t->opt ? "" : ",", o->name, letter, value_of(o),
-        o->kind == CLI_OUTPUT ? "output " : "", o->from ? "staged " : "",
-        o->traits & CLI_OF_TEXT ? "of-text " : "",
+        o->kind == CLI_OUTPUT ? "output " : "",
+        o->kind == CLI_FILE || o->kind == CLI_FILES ? "file " : "",
+        o->from ? "staged " : "", o->traits & CLI_OF_TEXT ? "of-text " : "",
         o->traits & CLI_OF_RUNNER ? "of-runner " : "",
         o->traits & CLI_WHOLE ? "whole " : "");
 }
@@ -42,7 +43,7 @@ static int put_files(struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *err
         if (!rc)
             rc = slu_buf_printf(b, err, "%s\n    ", before);
         if (!rc)
-            rc = cli_input_put(b, &in.item[i], true, err);
+            rc = cli_input_put(b, &in.item[i], CLI_PUT_PLACE, err);
         before = ",";
     }
     cli_inputs_release(&in);

@@ -75,6 +75,15 @@ int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from, uint6
     return rc;
 }
 
+int cli_inputs_add_known(struct cli_inputs *in, const char *path, struct slu_err *err)
+{
+    int rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+
+    if (!rc && !in->targets)
+        in->item[in->n - 1].in_record = true;
+    return rc;
+}
+
 int cli_inputs_add_source(struct cli_inputs *in, const struct slu_source *src,
                           uint64_t number, struct slu_err *err)
 {
@@ -233,7 +242,7 @@ int cli_inputs_of_options(struct cli_ctx *ctx, struct cli_inputs *in,
         if (path && (in->targets || o->effect != CLI_NOTHING))
             rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
         for (size_t i = 0; !rc && (path = cli_file_of(o, ctx->opts, i)); i++)
-            rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+            rc = cli_inputs_add_known(in, path, err);
     }
     return rc;
 }
@@ -312,9 +321,10 @@ int cli_input_check(const struct cli_input *i, struct slu_err *err)
 
 /* ---- as JSON, and back ---- */
 
-int cli_input_put(struct slu_buf *b, const struct cli_input *i, bool with_place,
+int cli_input_put(struct slu_buf *b, const struct cli_input *i, enum cli_put what,
                   struct slu_err *err)
 {
+    const bool with_place = what == CLI_PUT_PLACE;
     char sum[33], digest[33];
     int rc = slu_buf_append(b, "{", 1, err);
     if (!rc && with_place) {
@@ -338,7 +348,7 @@ int cli_input_put(struct slu_buf *b, const struct cli_input *i, bool with_place,
     slu_u128_hex(i->sum, sum);
     slu_u128_hex(i->digest, digest);
     rc = slu_buf_printf(b, err, "\"bytes\": %llu", (ull)i->n_byte);
-    if (!rc && with_place)
+    if (!rc && what != CLI_PUT_CONTENTS)
         rc = slu_buf_printf(b, err, ", \"mtime_ns\": %llu", (ull)i->mtime_ns);
     if (!rc && (i->from || i->to < i->n_byte))
         rc = slu_buf_printf(b, err, ", \"from\": %llu, \"to\": %llu", (ull)i->from,
@@ -474,8 +484,8 @@ int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text
     return rc;
 }
 
-int cli_inputs_compare(struct cli_inputs *in, struct slu_json_value root, size_t skip,
-                       char *text, size_t cap, const char **what, struct slu_err *err)
+int cli_inputs_compare(struct cli_inputs *in, struct slu_json_value root, char *text,
+                       size_t cap, const char **what, struct slu_err *err)
 {
     struct slu_json_iter it;
     struct slu_json_value list = SLU_JSON_NONE;
@@ -483,19 +493,20 @@ int cli_inputs_compare(struct cli_inputs *in, struct slu_json_value root, size_t
     *what = NULL;
     (void)slu_json_get(root, "inputs", &list);
     slu_json_iter_init(&it, list);
-    for (size_t i = 0; i < skip; i++)
-        (void)slu_json_next(&it);
-    for (size_t i = 0; i < in->n && slu_json_next(&it) && !rc && !*what; i++)
-        if (in->item[i].regular)
+    for (size_t i = 0; i < in->n && !rc && !*what; i++) {
+        if (in->item[i].in_record)
+            continue;
+        if (!slu_json_next(&it)) {
+            snprintf(text, cap, "was made without %s", in->item[i].name);
+            *what = text;
+        } else if (in->item[i].regular) {
             rc = cli_input_compare(&in->item[i], it.value, text, cap, what, err);
-    const size_t n = slu_json_count(list) - skip;
-    if (rc || *what || n == in->n)
+        }
+    }
+    if (rc || *what || !slu_json_next(&it))
         return rc;
-    if (n < in->n)
-        snprintf(text, cap, "was made without %s", in->item[n].name);
-    else
-        snprintf(text, cap, "was made from %s too",
-                 slu_json_next(&it) ? slu_json_get_string(it.value, "name", "?") : "?");
+    snprintf(text, cap, "was made from %s too",
+             slu_json_get_string(it.value, "name", "?"));
     *what = text;
     return SLU_OK;
 }

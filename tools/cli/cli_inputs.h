@@ -1,5 +1,6 @@
 /* cli_inputs.h - the files that a run reads. For the manifest they are known by name
- * and contents; to protect them from outputs, by device and inode.
+ * and contents, those that options name by contents alone, which the record has; to
+ * protect them from outputs, by device and inode.
  *
  * With `targets` the list stays empty: each file is compared with the files that
  * outputs would replace. All files are compared, including those in folders and those
@@ -29,6 +30,8 @@ struct cli_input {
     char *domain;           /* of the source; NULL: none */
     uint64_t number;        /* number of the source */
     uint64_t from, to;      /* range of bytes that the run reads */
+    bool in_record;         /* the record (lib/flow/made.h) has its contents: it is
+                               neither listed nor compared here */
     bool regular;           /* else all fields below are 0 */
     uint64_t n_byte;        /* size of the file */
     uint64_t mtime_ns;      /* when it was added to the list */
@@ -55,6 +58,9 @@ SLU_MUST_USE int cli_targets_spare(const struct cli_targets *t, const char *inpu
  * UINT64_MAX: to the end of the file. */
 SLU_MUST_USE int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from,
                                 uint64_t to, struct slu_err *err);
+/* Adds a file whose contents the record has, by whatever name. */
+SLU_MUST_USE int cli_inputs_add_known(struct cli_inputs *in, const char *path,
+                                      struct slu_err *err);
 /* Adds a source of tokenize; its number, its name in the stream, its domain and its
  * share are compared too. */
 struct slu_source;
@@ -72,19 +78,22 @@ void cli_inputs_release(struct cli_inputs *in);
 SLU_MUST_USE int cli_input_sign(struct cli_input *i, struct slu_err *err);
 /* SLU_E_MISMATCH if the file has changed since it was added. */
 SLU_MUST_USE int cli_input_check(const struct cli_input *i, struct slu_err *err);
-/* Appends {"name": …, "bytes": …, …}; call after cli_input_sign. with_place: with name,
- * range and time. */
+/* Appends {"name": …, "bytes": …, …}; call after cli_input_sign. */
+enum cli_put {
+    CLI_PUT_CONTENTS,
+    CLI_PUT_TIME,
+    CLI_PUT_PLACE /* name, range and time */
+};
 SLU_MUST_USE int cli_input_put(struct slu_buf *b, const struct cli_input *i,
-                               bool with_place, struct slu_err *err);
+                               enum cli_put what, struct slu_err *err);
 /* Signs i if necessary, and compares it with the output of an earlier cli_input_put.
  * *what describes the difference, in `text`; NULL: no difference. */
 SLU_MUST_USE int cli_input_compare(struct cli_input *i, struct slu_json_value was,
                                    char *text, size_t cap, const char **what,
                                    struct slu_err *err);
-/* The same for all of in and the member "inputs" of root, without the first `skip` of
- * it. */
+/* The same for all of in and the member "inputs" of root. */
 SLU_MUST_USE int cli_inputs_compare(struct cli_inputs *in, struct slu_json_value root,
-                                    size_t skip, char *text, size_t cap,
-                                    const char **what, struct slu_err *err);
+                                    char *text, size_t cap, const char **what,
+                                    struct slu_err *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include "lib/base/io.h"
 #include "lib/base/json_write.h"
 #include "lib/stream/account_json.h"
+#include "tools/cli/cli_flow.h"
 #include "tools/cli/cli_inputs.h"
 #include "tools/cli/cli_private.h"
 
@@ -36,25 +37,128 @@ static uint64_t number_of(value root, const char *key)
     return n;
 }
 
-/* Whether all other outputs of this run exist as they were written. */
-static bool others_there(const struct cli_ctx *ctx, value root)
+/* ---- outputs other than -o ---- */
+
+/* Whether this run writes the file that option o names: of stages, one does. */
+static bool writes(const struct cli_ctx *ctx, const struct cli_opt *o)
 {
-    value list, one;
+    const char *stage = cli_stage_of(ctx);
+    return o->kind == CLI_OUTPUT && cli_path(o, ctx->opts) &&
+           (!stage || !o->from || !strcmp(stage, o->from));
+}
+
+/* Whether it gives the set -o its name. */
+static bool publishes(const struct cli_ctx *ctx)
+{
+    const struct slu_stage *s = cli_flow_stage(ctx);
+    return ctx->common.output && s && s->flags & SLU_STAGE_SET &&
+           s->flags & SLU_STAGE_ONE;
+}
+
+bool cli_outputs_any(const struct cli_ctx *ctx)
+{
+    bool any = publishes(ctx);
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++)
+        any |= writes(ctx, o);
+    return any;
+}
+
+struct output {
+    const char *option;
+    struct slu_buf path;
+};
+
+/* The next output after *o, from NULL on. False: there are no more, or *rc. */
+static bool next_output(const struct cli_ctx *ctx, bool set, const struct cli_opt **o,
+                        struct output *out, int *rc, struct slu_err *err)
+{
+    const struct cli_opt *row = *o ? *o + 1 : ctx->tool->opt;
+    slu_buf_clear(&out->path);
+    if (*o && !(*o)->name)
+        return false;
+    while (row->name && !writes(ctx, row))
+        row++;
+    *o = row;
+    out->option = row->name ? row->name : "output";
+    if (row->name && ctx->common.compare) /* of the part that is compared */
+        *rc = cli_part_name(&ctx->common.part, cli_path(row, ctx->opts),
+                            ctx->common.part.i, &out->path, err);
+    else if (row->name)
+        *rc = slu_buf_printf(&out->path, err, "%s", cli_path(row, ctx->opts));
+    else if (set && publishes(ctx))
+        *rc = slu_buf_printf(&out->path, err, "%s/report.json", ctx->common.output);
+    else
+        return false;
+    if (!*rc)
+        *rc = slu_buf_append(&out->path, "", 1, err);
+    return !*rc;
+}
+
+int cli_outputs_put(const struct cli_ctx *ctx, bool set, struct slu_buf *b,
+                    struct slu_err *err)
+{
+    const struct cli_opt *o = NULL;
+    struct output out = {.path = SLU_BUF_INIT};
     struct stat st;
-    for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++) {
-        if (o->kind != CLI_OUTPUT || !cli_path(o, ctx->opts))
+    int rc = SLU_OK, n = 0;
+    while (next_output(ctx, set, &o, &out, &rc, err)) {
+        struct cli_inputs file = {0};
+        const char *path = (const char *)out.path.data;
+        if (stat(path, &st) || !S_ISREG(st.st_mode))
             continue;
-        if (stat(cli_path(o, ctx->opts), &st))
-            return false;
+        rc = cli_inputs_add(&file, path, 0, UINT64_MAX, err);
+        if (!rc)
+            rc = cli_input_sign(file.item, err);
+        if (!rc)
+            rc = slu_buf_printf(
+                b, err, "%s\"%s\": ", n++ ? ", " : ",\n  \"outputs\": {", out.option);
+        if (!rc)
+            rc = cli_input_put(b, file.item, CLI_PUT_TIME, err);
+        cli_inputs_release(&file);
+        if (rc)
+            break;
+    }
+    slu_buf_release(&out.path);
+    return rc || !n ? rc : slu_buf_append(b, "}", 1, err);
+}
+
+int cli_outputs_compare(const struct cli_ctx *ctx, bool set, value root, char *text,
+                        size_t cap, const char **what, struct slu_err *err)
+{
+    const struct cli_opt *o = NULL;
+    struct output out = {.path = SLU_BUF_INIT};
+    struct stat st;
+    value list = SLU_JSON_NONE, was;
+    int rc = SLU_OK;
+    *what = NULL;
+    (void)slu_json_get(root, "outputs", &list);
+    while (!*what && next_output(ctx, set, &o, &out, &rc, err)) {
+        struct cli_inputs file = {0};
+        const char *path = (const char *)out.path.data;
+        if (stat(path, &st)) {
+            snprintf(text, cap, "%s, which it writes, is not there", path);
+            *what = text;
+            continue;
+        }
         if (S_ISCHR(st.st_mode))
             continue; /* a device such as /dev/null keeps no file */
-        if (!S_ISREG(st.st_mode) || !slu_json_get(root, "outputs", &list) ||
-            !slu_json_get(list, o->name, &one))
-            return false;
-        if (number_of(one, "bytes") != (uint64_t)st.st_size)
-            return false;
+        bool same = S_ISREG(st.st_mode) && slu_json_get(list, out.option, &was);
+        if (same) {
+            rc = cli_inputs_add(&file, path, 0, UINT64_MAX, err);
+            if (!rc)
+                rc = cli_input_compare(file.item, was, text, cap, what, err);
+            cli_inputs_release(&file);
+            if (rc)
+                break;
+        }
+        if (!same || *what) {
+            snprintf(text, cap, "%s is not the file that it wrote for --%s", path,
+                     out.option);
+            *what = text;
+        }
     }
-    return !ctx->tool->beside || ctx->tool->beside(ctx);
+    slu_buf_release(&out.path);
+    return rc;
 }
 
 /* What can be done about a set that differs. */
@@ -120,8 +224,13 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
                         instead(ctx, folder));
     if (what)
         cli_note(ctx, "%s: is not complete, and is made again", ctx->common.output);
-    *v = what || !others_there(ctx, root) ? MAKE : DONE;
-    return SLU_OK;
+    *v = MAKE;
+    if (what)
+        return SLU_OK;
+    rc = cli_outputs_compare(ctx, false, root, text, sizeof text, &what, err);
+    if (!rc && !what && (!ctx->tool->beside || ctx->tool->beside(ctx)))
+        *v = DONE;
+    return rc;
 }
 
 /* Takes the counts of the earlier run. If they are missing or do not balance, the work
@@ -149,7 +258,7 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
     const char *what = text;
     int rc = slu_json_parse(&now, m->made.data, m->made.len, err);
     if (!rc && !slu_made_differs(root, slu_json_root(now), text, sizeof text))
-        rc = cli_inputs_compare(&m->in, root, 0, text, sizeof text, &what, err);
+        rc = cli_inputs_compare(&m->in, root, text, sizeof text, &what, err);
     slu_json_free(now);
     if (rc)
         return rc;
@@ -249,9 +358,9 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     }
     ctx->manifest = m;
     m->path = path;
-    rc = put_made(ctx, m, err);
+    rc = cli_inputs_of_run(ctx, &m->in, err); /* the program finds its files first */
     if (!rc)
-        rc = cli_inputs_of_run(ctx, &m->in, err);
+        rc = put_made(ctx, m, err);
     if (!rc)
         rc = load(ctx, m, err);
     if (!rc && m->old)
@@ -270,32 +379,18 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
 
 static int put_inputs(struct slu_buf *b, struct cli_inputs *in, struct slu_err *err)
 {
-    int rc = slu_buf_printf(b, err, ",\n  \"inputs\": [");
+    int rc = slu_buf_printf(b, err, ",\n  \"inputs\": ["), n = 0;
     for (size_t i = 0; i < in->n && !rc; i++) {
         rc = cli_input_check(&in->item[i], err);
+        if (rc || in->item[i].in_record)
+            continue;
+        rc = cli_input_sign(&in->item[i], err);
         if (!rc)
-            rc = cli_input_sign(&in->item[i], err);
+            rc = slu_buf_printf(b, err, "%s\n    ", n++ ? "," : "");
         if (!rc)
-            rc = slu_buf_printf(b, err, "%s\n    ", i ? "," : "");
-        if (!rc)
-            rc = cli_input_put(b, &in->item[i], true, err);
+            rc = cli_input_put(b, &in->item[i], CLI_PUT_PLACE, err);
     }
     return rc ? rc : slu_buf_append(b, "]", 1, err);
-}
-
-static int put_others(struct slu_buf *b, const struct cli_ctx *ctx, struct slu_err *err)
-{
-    struct stat st;
-    int rc = SLU_OK, n = 0;
-    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
-        if (o->kind != CLI_OUTPUT || !cli_path(o, ctx->opts) ||
-            stat(cli_path(o, ctx->opts), &st) || !S_ISREG(st.st_mode))
-            continue;
-        rc = slu_buf_printf(b, err, "%s\"%s\": {\"bytes\": %llu}",
-                            n++ ? ", " : ",\n  \"outputs\": {", o->name,
-                            (ull)st.st_size);
-    }
-    return rc || !n ? rc : slu_buf_append(b, "}", 1, err);
 }
 
 int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
@@ -326,9 +421,9 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = slu_buf_printf(&b, err, ",\n  \"output\": ");
     if (!rc)
-        rc = cli_input_put(&b, file.item, false, err);
+        rc = cli_input_put(&b, file.item, CLI_PUT_CONTENTS, err);
     if (!rc)
-        rc = put_others(&b, ctx, err);
+        rc = cli_outputs_put(ctx, false, &b, err);
     if (!rc)
         rc = slu_account_put_json(&b, &ctx->account, err);
     if (!rc)

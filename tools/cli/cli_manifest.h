@@ -32,6 +32,18 @@ SLU_MUST_USE int cli_manifest_begin(struct cli_ctx *ctx, bool *skip,
 SLU_MUST_USE int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err);
 void cli_manifest_free(struct cli_ctx *ctx);
 
+/* The files that a run writes in addition to -o, by options: whether there are any; as
+ * the member "outputs" of a manifest or report, appended after a comma; and whether they
+ * are there, and are those of `root`. *what: NULL, or the difference, in `text`. set:
+ * also report.json of the set -o, of the stage that publishes it. With --compare {part}
+ * in their names is the part that is compared. */
+bool cli_outputs_any(const struct cli_ctx *ctx);
+SLU_MUST_USE int cli_outputs_put(const struct cli_ctx *ctx, bool set, struct slu_buf *b,
+                                 struct slu_err *err);
+SLU_MUST_USE int cli_outputs_compare(const struct cli_ctx *ctx, bool set,
+                                     struct slu_json_value root, char *text, size_t cap,
+                                     const char **what, struct slu_err *err);
+
 /* The i-th input, with its contents' hash; NULL: there is no manifest. */
 struct cli_input;
 const struct cli_input *cli_manifest_input(const struct cli_ctx *ctx, size_t i);

@@ -95,9 +95,15 @@ static int expand_options(struct cli_ctx *ctx, const struct cli_opt *o, char *ba
                           struct slu_err *err)
 {
     int rc = SLU_OK;
-    for (; o && o->name && !rc; o++)
-        if (o->kind == CLI_OUTPUT || o->kind == CLI_INPUT)
+    for (; o && o->name && !rc; o++) {
+        const struct cli_files *files = (const void *)(base + o->offset);
+        for (size_t i = 0; o->kind == CLI_FILES && i < files->n && !rc; i++)
+            rc = expand(ctx, &files->item[i].path, err);
+        /* --compare looks at the outputs of many parts. */
+        if (o->kind == CLI_INPUT || o->kind == CLI_FILE ||
+            (o->kind == CLI_OUTPUT && !ctx->common.compare))
             rc = expand(ctx, (const char **)(void *)(base + o->offset), err);
+    }
     return rc;
 }
 

@@ -44,7 +44,7 @@ static int put_sources(struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *e
     int rc = ctx->tool->inputs(ctx, &all, err);
     ctx->common.part = part;
     for (size_t i = 0; i < all.n && !rc; i++)
-        if (all.item[i].regular)
+        if (all.item[i].regular && !all.item[i].in_record)
             rc = slu_buf_printf(&text, err, "%llu %llu %s %s\n",
                                 (ull)all.item[i].n_byte, (ull)all.item[i].mtime_ns,
                                 all.item[i].domain ? all.item[i].domain : "",
@@ -61,11 +61,14 @@ static int put_sources(struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *e
 static int make(struct cli_ctx *ctx, struct cli_record *r, struct slu_err *err)
 {
     const uint64_t ranges = cli_flow_ranges(ctx);
-    int rc = cli_made(ctx, &r->made, CLI_OF_OUTPUT, err);
+    /* The program finds its files first. */
+    int rc = has_inputs(ctx) ? put_sources(ctx, &r->sources, err) : SLU_OK;
 
+    if (!rc)
+        rc = cli_made(ctx, &r->made, CLI_OF_OUTPUT, err);
     if (!rc && ranges) /* a number of its own in the work file */
         rc = slu_made_fact(&r->made, err, "--ranges=%llu", (ull)ranges);
-    return rc || !has_inputs(ctx) ? rc : put_sources(ctx, &r->sources, err);
+    return rc;
 }
 
 static void release(struct cli_record *r)
@@ -103,13 +106,16 @@ static int check(const struct cli_inputs *in, struct slu_err *err)
 static int put_inputs(struct cli_ctx *ctx, struct cli_record *r, struct slu_buf *b,
                       struct slu_err *err)
 {
-    int rc = slu_buf_printf(b, err, ",\n  \"inputs\": [");
+    int rc = slu_buf_printf(b, err, ",\n  \"inputs\": ["), n = 0;
 
     for (size_t i = 0; i < r->in.n && !rc; i++) {
         const struct cli_input *signed_ = cli_manifest_input(ctx, i);
-        rc = slu_buf_printf(b, err, "%s\n    ", i ? "," : "");
+        if (r->in.item[i].in_record)
+            continue;
+        rc = slu_buf_printf(b, err, "%s\n    ", n++ ? "," : "");
         if (!rc)
-            rc = cli_input_put(b, signed_ ? signed_ : &r->in.item[i], true, err);
+            rc = cli_input_put(b, signed_ ? signed_ : &r->in.item[i], CLI_PUT_PLACE,
+                               err);
     }
     return rc ? rc : slu_buf_append(b, "]", 1, err);
 }
@@ -131,6 +137,8 @@ int cli_record_put(struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *err)
         rc = slu_buf_printf(b, err, ",\n  \"mode\": \"%s\"", ctx->tool->mode(ctx));
     if (!rc)
         rc = slu_buf_printf(b, err, ",\n  \"rejected\": %llu", (ull)ctx->rejected);
+    if (!rc)
+        rc = cli_outputs_put(ctx, true, b, err);
     return rc || !has_inputs(ctx) ? rc : put_inputs(ctx, r, b, err);
 }
 
@@ -158,15 +166,11 @@ static int inputs_differ(struct cli_ctx *ctx, struct slu_json_value was, char *t
                          size_t cap, bool *differs, struct slu_err *err)
 {
     struct cli_inputs in = {0};
-    struct slu_json_value list = SLU_JSON_NONE;
     const char *what = NULL;
     int rc = ctx->tool->inputs(ctx, &in, err);
 
-    (void)slu_json_get(was, "inputs", &list);
-    const size_t n = slu_json_count(list);
-    const size_t skip = !names_inputs(ctx) && n > in.n ? n - in.n : 0;
     if (!rc)
-        rc = cli_inputs_compare(&in, was, skip, text, cap, &what, err);
+        rc = cli_inputs_compare(&in, was, text, cap, &what, err);
     *differs = what;
     cli_inputs_release(&in);
     return rc;
@@ -180,6 +184,7 @@ static int compare(struct cli_ctx *ctx, struct slu_made *made, const char *path,
     struct slu_json *was = NULL, *now = NULL;
     struct slu_buf b = SLU_BUF_INIT;
     struct slu_json_value bytes;
+    const char *what = NULL;
 
     *differs = true;
     if (slu_json_load(&was, path, &why)) {
@@ -201,8 +206,12 @@ static int compare(struct cli_ctx *ctx, struct slu_made *made, const char *path,
                  "record");
     else if (!rc)
         *differs = slu_made_differs(root, slu_json_root(now), text, cap);
-    if (!rc && !*differs && has_inputs(ctx))
+    if (!rc && !*differs && has_inputs(ctx) && names_inputs(ctx))
         rc = inputs_differ(ctx, root, text, cap, differs, err);
+    if (!rc && !*differs) {
+        rc = cli_outputs_compare(ctx, true, root, text, cap, &what, err);
+        *differs = what;
+    }
     slu_json_free(was);
     slu_json_free(now);
     slu_buf_release(&b);
@@ -251,7 +260,8 @@ int cli_compare(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && names_inputs(ctx))
         rc = slu_buf_append(&b, r.sources.data, r.sources.len, err);
     if (!rc)
-        printf("%.*s\n", (int)b.len, (const char *)b.data);
+        printf("%s%.*s\n", cli_outputs_any(ctx) ? "\"outputs\": true, " : "",
+               (int)b.len, (const char *)b.data);
     if (!rc)
         rc = compare_all(ctx, &r.made, list, err);
     if (list)

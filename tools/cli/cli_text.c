@@ -216,13 +216,14 @@ static int add_value(struct slu_made *m, const struct cli_opt *o, unsigned from,
 {
     const char *value;
     char text[64];
-    if (!value_of(o, now, was, &value, text))
+    const bool given = value_of(o, now, was, &value, text);
+    if (!given && !path)
         return SLU_OK;
     const bool lenient =
         o->lenient && (!*o->lenient || (value && !strcmp(value, o->lenient)));
     if (lenient && scope != CLI_OF_OUTPUT)
         return SLU_OK;
-    int rc = (o->kind == CLI_FILE || o->kind == CLI_FILES) && path
+    int rc = !given || ((o->kind == CLI_FILE || o->kind == CLI_FILES) && path)
                  ? SLU_OK
                  : add_word(m, lenient ? SLU_MADE_LENIENT : SLU_MADE_OPTION, from,
                             o->name, value, err);

@@ -49,7 +49,7 @@ int tokenize_rule_inputs(struct tokenize_opts *o, struct cli_inputs *in,
             if (!path)
                 return slu_fail_nomem(err, (size_t)(end - p));
             if (!slu_rules_is_family(path))
-                rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+                rc = cli_inputs_add_known(in, path, err);
             free(path);
             if (!*end)
                 break;

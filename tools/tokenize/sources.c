@@ -100,8 +100,6 @@ int tokenize_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *
            end = in->targets ? s->base + s->n : s->end;
     for (size_t i = first; i < end && !rc; i++)
         rc = cli_inputs_add_source(in, slu_source_at(s, i), i, err);
-    if (!rc && tokenize_from_file(o))
-        rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
     return rc ? rc : tokenize_rule_inputs(o, in, err);
 }
 

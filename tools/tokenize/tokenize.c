@@ -47,7 +47,8 @@ static const struct cli_opt options[] = {
     {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
      "tokenizer.json, tekken.json, a folder with one of them, .tiktoken\n"
      "rank file, bytes, or builtin (default)",
-     .parse = parse_tokenizer, .path = true, .traits = CLI_OF_RUNNER},
+     .parse = parse_tokenizer, .path = true, .file = tokenize_own_file,
+     .traits = CLI_OF_RUNNER},
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "pattern that splits text for a rank file: gpt2, cl100k, ...;\n"
      "default: by the file's name"},

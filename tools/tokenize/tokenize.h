@@ -91,6 +91,8 @@ void tokenize_warn_ordinary(struct cli_ctx *ctx, const struct slu_vocab_table *v
 
 /* Whether the tokenizer is a file, not one that the program contains. */
 bool tokenize_from_file(const struct tokenize_opts *o);
+/* For cli_opt.file; after tokenize_find_file. */
+const char *tokenize_own_file(const void *opts);
 
 /* Loads the tokenizer, and sets the ids of the header and the vocabulary of names, which
  * borrows it. Writes its name to the provenance and to --stats, and the warnings about

@@ -16,6 +16,12 @@ bool tokenize_from_file(const struct tokenize_opts *o)
            strcmp(o->tokenizer, "builtin");
 }
 
+const char *tokenize_own_file(const void *opts)
+{
+    const struct tokenize_opts *o = opts;
+    return tokenize_from_file(o) ? o->tokenizer : NULL;
+}
+
 /* Whether a name that is no file looks like "gpt2" or "Qwen/Qwen3-8B". */
 static bool is_hub_name(const char *s)
 {

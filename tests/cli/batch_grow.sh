@@ -44,8 +44,8 @@ check "  many are dropped for an older one" \
     test "$(json m2/report.json 'sum(p["documents"]["dropped"].get(r, 0) for p in d["programs"] for r in ("exact-duplicate", "near-duplicate"))')" -gt 60
 same "the index and the number of sources are in the recipe" \
     "dedup = --near --threshold 0.7 --against '$PWD/m1/near.index' tokenize = --id-field id --source-base 2" \
-    "$(grep '^dedup = --near' m2/recipe) $(grep '^tokenize =' m2/recipe)"
-[ -z "$MORE" ] || same "  of both, the oldest first" "dedup = --exact --against '$PWD/m1/exact.index' --against '$PWD/m2/exact.index'" "$(grep '^dedup = --exact' m3/recipe)"
+    "$(grep '^dedup = --near' m2/state/extended) $(grep '^tokenize =' m2/state/extended)"
+[ -z "$MORE" ] || same "  of both, the oldest first" "dedup = --exact --against '$PWD/m1/exact.index' --against '$PWD/m2/exact.index'" "$(grep '^dedup = --exact' m3/state/extended)"
 status "the same again" 0 sluice-batch --local 2 r2 m2
 same "  all is done" "$PWD/m2: all is done" "$(cat out)"
 
@@ -121,6 +121,46 @@ status "  its new name" 0 sluice-batch --local 2 r2m m2
 same "  changes nothing" "$PWD/m2: all is done" "$(tail -n 1 out)"
 check "  that was made" shell '! grep -q "made again" out'
 mv moved m1
+
+# What follows from the folder above follows it: its number of sources, its tokenizer, the folders that it extends itself.
+mkdir above
+head -n 3 m1-a.jsonl >above/a.jsonl
+head -n 4 m2-a.jsonl >june.jsonl
+exact() { printf '%s\n' 'dedup =' 'index = yes' 'parts = 1' "$@"; }
+exact 'input = above/' 'tokenizer = bytes' >may
+exact 'extends = M' 'input = june.jsonl' >june
+exact 'input = m3-b.jsonl' 'tokenizer = bytes' >april
+sluice-batch --local 1 may M >/dev/null
+sluice-batch --local 1 june J >/dev/null
+follows() { # WHAT WHY: by status, --pending and resume, to what a fresh folder has
+    sluice-batch --local 1 may M >/dev/null
+    status "$1" 0 sluice-batch status J
+    check "  status says so" grep -q "^sluice-batch: $2.*; 'sluice-batch resume .*/J' makes it again" err
+    check "  --pending too" shell 'sluice-batch --pending J 2>err | grep -qx "tokenize 0\|exact-sign 0"'
+    status "  resume" 0 sluice-batch resume --local 1 J
+    check "  makes it again" grep -q -e "^  $2" out
+    rm -rf F
+    sluice-batch --local 1 june F >/dev/null
+    same "  to the set of a fresh folder" "$(records F/stream/*.tks | sha)" "$(records J/stream/*.tks | sha)"
+    same "  and its recipe" "$(cat F/recipe F/state/extended)" "$(cat J/recipe J/state/extended)"
+}
+head -n 3 m1-b.jsonl >above/b.jsonl
+follows "a file more above" "tokenize: was made with --source-base=1, now --source-base=2"
+sed -i 's/bytes/builtin/' may april
+follows "another tokenizer above" "tokenize: was made with --tokenizer=bytes, now --tokenizer=builtin"
+sluice-batch --local 1 april A >/dev/null
+sed -i 's/^tokenizer.*/extends = A/' may
+follows "a folder above it" "tokenize: was made with --source-base=2, now --source-base=3"
+same "  whose index is asked" "dedup = --exact --against '$PWD/A/exact.index' --against '$PWD/M/exact.index'" "$(grep ^dedup J/state/extended)"
+mv M/exact.index kept-index
+status "an index above is gone" 1 sluice-batch --local 1 june F
+check "  says how it is made" grep -q "^sluice-batch: june:4: .*/M: is not what its recipe makes now: exact-index: .*/M/exact.index, which it writes, is not there; 'sluice-batch resume .*/M' makes it again" err
+status "  so it is" 0 sluice-batch resume --local 1 M
+same "  with the same bytes" "$(sha kept-index)" "$(sha M/exact.index)"
+mv M/stream moved-stream
+status "its stream is elsewhere" 0 sluice-batch --local 1 june F
+status "the recipe in the folder is a recipe" 0 sluice-batch --local 1 J/recipe J
+same "  and the same one" "$PWD/J: all is done" "$(cat out)"
 
 # Sets of both, in parts as by one program.
 for i in 1 2; do

@@ -43,16 +43,18 @@ reckon() {
         flow_list=$(cat "$scratch/flows") chain_list=$new_list
     fi
     : >"$scratch/again"
-    [ -n "$changed" ] || cmp -s "$recipe" "$OUT/recipe" || changed=words
+    [ -n "$changed" ] || { cmp -s "$recipe" "$(in_force "$OUT")" && cmp -s "$plain" "$OUT/recipe"; } || changed=words
     [ -z "$changed" ] && [ -s "$OUT/state/tasks" ] || take_recipe || exit 1
 }
 # take_recipe: replaces the recipe, and the lists. If more than words and limits has changed, these are missing on the way.
 take_recipe() {
     [ "$changed" = words ] || rm -f "$OUT/state/stages" "$OUT/state/records" "$OUT/state/tasks"
     cmp -s "$scratch/inputs" "$OUT/state/inputs" || rm -f "$OUT/state/inputs"
-    [ "$recipe" = "$OUT/recipe" ] || replace recipe ../recipe <"$recipe" || return 1
+    # A kill between both is seen by the next call, which works out again what follows.
+    if given extends; then cmp -s "$recipe" "$OUT/state/extended" || replace extended extended <"$recipe"; else rm -f "$OUT/state/extended"; fi || return 1
+    [ "$plain" = "$OUT/recipe" ] || replace recipe ../recipe <"$plain" || return 1
     replace inputs inputs <"$scratch/inputs" && replace stages stages <"$scratch/flows" && replace records records <"$scratch/records" || return 1
-    recipe=$OUT/recipe
+    recipe=$(in_force "$OUT") plain=$OUT/recipe
     keep_tasks
 }
 replace() { cat >"$OUT/state/$1.tmp" && mv "$OUT/state/$1.tmp" "$OUT/state/$2"; }
@@ -61,7 +63,7 @@ structure() { sed 's/	.*//'; }
 # old_tasks: writes to $scratch the stages and tasks of the recipe in OUT (old-flows, old-chains, old), and how far they are.
 old_tasks() {
     recipe_name=$OUT/recipe
-    read_recipe "$OUT/recipe"
+    read_recipe "$(in_force "$OUT")"
     if [ -s "$OUT/state/stages" ]; then cat "$OUT/state/stages"; else ask_flows; fi >"$scratch/old-flows" || exit 1
     use_flows "$scratch/old-flows"
     how_far >"$scratch/far" || exit 1

@@ -1,10 +1,9 @@
 # extend.awk - sluice-batch: run with words.awk; prints a recipe that extends a folder with what follows from that, see
-# extend(). Run as: awk -f words.awk -f extend.awk FOLDERS RECIPE   with the folders, the oldest first; the last one in $old,
-# the number of the first source in $base, and in $more the lines to add: the value of a tokenizer, if any, and "tokenize =".
+# extend(). Run as: awk -f words.awk -f extend.awk FOLDERS RECIPE   with the folders, the oldest first; the number of the first
+# source in $base, and in $more the lines to add: the value of a tokenizer, if any, and "tokenize =".
 FNR == NR { folder[++n] = $0; next }
 { key = substr($0, 1, index($0, " =") - 1) }
 key == "extends" {
-    $0 = "extends = " ENVIRON["old"]
     m = split(ENVIRON["more"], line, "\n")
     if (line[1] != "")
         $0 = $0 "\ntokenizer = " line[1]

@@ -90,8 +90,7 @@ open_out() {
     case $OUT in /*[!/]) ;; *) OUT=$(cd "$OUT" && pwd) || exit 1 ;; esac
     check_names
     [ -s "$OUT/recipe" ] || die "$OUT: there is no recipe in it yet; 'sluice-batch init RECIPE OUT' puts one there"
-    recipe=$OUT/recipe
-    recipe_name=$recipe
+    plain=$OUT/recipe recipe_name=$OUT/recipe
     find_cwd
     if [ "$command" = task ] && is_kept; then
         # shellcheck source=/dev/null
@@ -99,7 +98,7 @@ open_out() {
         [ "$keep" = needed ] || [ "$task" = report ] || return 0 # which look at the other tasks too
         rows_kept=''
     fi
-    read_recipe "$recipe"
+    read_recipe "$(in_force "$OUT")"
     keep=$(value keep all)
     if [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
@@ -136,7 +135,12 @@ prepare() {
     *"{part"*) die "$OUT: programs would put numbers in there" ;;
     *"$newline"*) die "$2: there is a line break in the name" ;;
     esac
-    ! given extends || extend
+    plain=$scratch/recipe
+    if given extends; then
+        old=$(cd "$(value extends)" 2>/dev/null && pwd) || die "$(at extends): extends = $(value extends): there is no such folder"
+        old=$old awk '/^extends = / { $0 = "extends = " ENVIRON["old"] } { print }' "$scratch/recipe" >"$scratch/absolute" &&
+            mv "$scratch/absolute" "$scratch/recipe" && extend && read_recipe "$scratch/extended" || exit 1
+    fi
     # Another run may be about to create state there.
     if [ -e "$OUT" ] && ! is_ours &&
         [ -n "$(find -H "$OUT" -mindepth 1 -maxdepth 1 ! -name '.sluice-batch.*' ! \( -name state -type d \) -print -quit 2>&1)$(
@@ -147,11 +151,7 @@ prepare() {
     check_names
     find_cwd
     with=1
-    if [ -z "$some" ] && cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
-        use_flows "$OUT/state/stages"
-    else
-        check_options
-    fi
+    find_flows
     (cd "$cwd" && expand) >"$scratch/inputs" 2>"$scratch/err" || keeps_inputs
     if [ -z "$dry" ]; then
         mkdir -p "$OUT" 2>"$scratch/err" || die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
@@ -173,12 +173,20 @@ prepare() {
         printf '%s\n' "$cwd" >"$OUT/state/cwd" && take_recipe || exit 1
     fi
 }
+# find_flows: the stages of the recipe: those of the folder, if it has the same one, else what the programs say after a check.
+find_flows() {
+    if [ -z "$some" ] && cmp -s "$recipe" "$(in_force "$OUT")" && [ -s "$OUT/state/stages" ]; then
+        use_flows "$OUT/state/stages"
+    else
+        check_options
+    fi
+}
 find_cwd() { { IFS= read -r cwd <"$OUT/state/cwd"; } 2>/dev/null || cwd=$PWD; }
 # go_on NAME: takes the recipe in OUT again, with the inputs that are listed. They are not looked at if all are read; sets are,
 # unless one is gone.
 go_on() {
     if [ -s "$OUT/state/inputs" ]; then cat "$OUT/state/inputs"; else (cd "$cwd" && expand); fi >"$scratch/inputs" || exit 1
-    ! given extends || check_older "$(value extends)"
+    ! given extends || { extend && read_recipe "$scratch/extended" && find_flows; } || exit 1
     with=0
     { all_read && { ! given set || [ -n "$(gone)" ]; }; } || { with=1 && check_inputs; }
     reckon "$1" "$with"

@@ -1,11 +1,11 @@
 # shellcheck shell=sh disable=SC2154
 # grow.sh - sluice-batch: a recipe that goes on with a finished folder, extends = OLD. Sourced by sluice-batch.
 
-# extend: adds to the recipe what follows from the folders that it extends: the number of the first source, the indexes of
-# dedup, the oldest first, and the tokenizer. From then on these are options like others, and so are changes of them.
+# extend: writes to $scratch/extended the recipe with what follows from the folders that it extends: the number of the first
+# source, the indexes of dedup, the oldest first, and the tokenizer. It is worked out each time when the folder is looked at, so
+# that a change of these folders is one of the recipe.
 extend() {
-    old=$(cd "$(value extends)" 2>/dev/null && pwd) || die "$(at extends): extends = $(value extends): there is no such folder"
-    check_older "$old"
+    check_older "$(sed -n 's/^extends = //p' "$plain")"
     base=$(sed -n 's/.*"next_source": \([0-9]*\).*/\1/p' "$old/stats/tokenize.0.json" 2>/dev/null)
     [ -n "$base" ] ||
         die "$(at extends): $old: does not say how many sources it has, as one that was made of sets, or by an earlier version"
@@ -13,23 +13,23 @@ extend() {
         list_steps | grep -qx $m || continue
         while IFS= read -r folder; do
             [ -f "$folder/$m.index" ] ||
-                die "$(at "$m"): dedup --$m: $folder has no index of its documents; add the line 'index = yes' to its recipe, and run it again"
+                die "$(at "$m" extends): dedup --$m: $folder has no index of its documents; add the line 'index = yes' to its recipe, and run it again"
         done <"$scratch/older"
     done
     t='' from=''
-    given tokenizer || t=$(sed -n 's/^tokenizer = //p' "$old/recipe")
+    grep -q '^tokenizer = ' "$plain" || t=$(sed -n 's/^tokenizer = //p' "$(in_force "$old")")
     IFS= read -r from <"$old/state/cwd"
     case $t in
     /* | '') ;;
     *) [ ! -e "$from/$t" ] || t=$from/$t ;;
     esac
-    given tokenize || t="$t${newline}tokenize ="
-    old=$old base=$base more=$t awk -f "$share/words.awk" -f "$share/extend.awk" "$scratch/older" "$recipe" >"$scratch/extended" &&
-        mv "$scratch/extended" "$recipe" && read_recipe "$recipe" || exit 1
+    grep -q '^tokenize =' "$plain" || t="$t${newline}tokenize ="
+    base=$base more=$t awk -f "$share/words.awk" -f "$share/extend.awk" "$scratch/older" "$plain" >"$scratch/extended"
 }
-# check_older FOLDER: writes to $scratch/older the folders that it extends, the oldest first, and itself; all must be finished.
+# check_older FOLDER: writes to $scratch/older the folders that it extends, the oldest first, and itself, $old; all must be
+# finished. Where older() asks a folder for its status, they are listed alone.
 check_older() {
-    above=$newline$OUT$newline
+    old=$1 above=$newline$OUT$newline
     (older "$1" "$OUT") >"$scratch/older" || exit 1
 }
 # older FOLDER BY: prints the folders that FOLDER extends, the oldest first, and itself, which BY extends. The oldest that is
@@ -43,7 +43,8 @@ older() {
     [ -z "$next" ] || (older "$next" "$1") || exit 1
     [ -s "$1/recipe" ] && [ -s "$1/report.json" ] && [ -s "$1/stats/report.0.json" ] ||
         die "$(at extends): $1: is not finished; 'sluice-batch resume $(show "$1" | sed 's/ $//')' goes on with it"
-    why=$(SLUICE_BATCH_READS=1 "$self" status "$1" 2>&1 >/dev/null | grep 'makes it again' | head -n 1)
+    why=''
+    [ -n "${SLUICE_BATCH_READS:-}" ] || why=$(SLUICE_BATCH_READS=1 "$self" status "$1" 2>&1 >/dev/null | grep 'makes it again' | head -n 1)
     [ -z "$why" ] || die "$(at extends): $1: is not what its recipe makes now: ${why#sluice-batch: }"
     printf '%s\n' "$1"
 }

@@ -12,11 +12,13 @@ status() {
     ! grep -q '^\([0-9]*\) of \1 parts done$' "$scratch/status" ||
         "$bin/${prefix}inspect" --merge-stats --table "$OUT/report.json" 2>/dev/null || :
 }
-# look: says what of OUT is not what the recipe makes now, which then counts as not done; and which folder that it extends is not.
+# look: says what of OUT is not what the recipe makes now, which then counts as not done; and why a folder that it extends is no more
+# one to go on with.
 look() {
     cp "$OUT/state/inputs" "$scratch/inputs" 2>/dev/null
-    [ -n "${SLUICE_BATCH_READS:-}" ] || ! given extends || (check_older "$(value extends)") || :
-    (looks=1 && reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
+    follows=''
+    ! given extends || ! (extend) || follows=1
+    (looks=1 && { [ -z "$follows" ] || { read_recipe "$scratch/extended" && find_flows; }; } && reckon "$OUT" 0) >"$scratch/looked" 2>&1 || { grep '^sluice-batch: ' "$scratch/looked" >&2 && return; }
     sed -n 's/^W //p' "$scratch/graph" | while read -r s _ why; do
         say "$s: $why; 'sluice-batch resume $(show "$OUT" | sed 's/ $//')' makes it again, and what reads it"
     done

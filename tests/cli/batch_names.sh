@@ -203,12 +203,12 @@ status "{part} in a name" 0 shell 'sed "s/--id-field/--rejects r.{part} --id-fie
 corpus many.jsonl 2400000 9
 printf '%s\n' 'input = many.jsonl' 'parts = 4' 'tokenize = --id-field id --on-error skip --rejects r.{part}' 'dedup = --near' \
     'decompose = --min 64 --max 1024 --label-token' 'pack =' 'shuffle = --format wds' 'time = 10' 'memory = 512M' >estimated
-mkdir tmp
+mkdir 't m p'
 find . -maxdepth 1 | sort >before
-status "an estimate" 0 env TMPDIR="$TMP/tmp" sluice-batch --dry-run --sample-parts 2 estimated estimated.out
+status "an estimate" 0 env TMPDIR="$TMP/t m p" sluice-batch --dry-run --sample-parts 2 estimated estimated.out
 cp out table
 same "  leaves nothing" "$(grep -vx ./before before)" "$(find . -maxdepth 1 ! -name before ! -name table | sort)"
-empty "  and nothing in TMPDIR" "$(ls tmp)"
+empty "  and nothing in TMPDIR" "$(ls 't m p')"
 sluice-batch --local 2 estimated estimated.out >/dev/null
 near() { # WHAT A B: within a fourth
     check "  $1: $2, is $3" awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > b * 0.75 && a < b * 1.25) }'
@@ -221,10 +221,10 @@ same "  a row for each task, with its limits" "$(sluice-batch stages estimated.o
     "$(awk 'on && /^# in all/ { on = 0 } on { print $2, $3, $6, $7, $9 } $2 == "task" { on = 1 }' table)"
 check "  it is a script" sh -n table
 same "  by hand: hours, one task that grows, and what is over its limit" \
-    "a 1000 11 min 10 min ! 1.5G 1G 1e+02|b 1 50 s 10 min 1.0k 1G 0.014|in all 1e+02 core hours; files between tasks 102MB, the result 10.2MB; free there: 1.0MB !" \
+    "a 1000 11 min 10 min ! 1.5G 1G ! 1e+02|b 1 50 s 10 min 1.0k 1G 0.014|in all 1e+02 core hours; files between tasks 102MB, the result 10.2MB; free there: 1.0MB !" \
     "$(printf '%s\n' 'L a 10 1G 1' 'L b 10 1G 1' 'T a 1000 -' 'R a a' 'T b 1 all' 'R b b' 'V a 0 seconds 700' 'V a 0 cpu_seconds 360' \
-        'V a 0 peak_rss_bytes 1500000000' 'V b 0 seconds 0.05' 'V b 0 cpu_seconds 0.05' 'V b 0 peak_rss_bytes 1000' 'B 100 x/work' 'B 10 x/shards' \
-        'F disk 1 1 1000 1 /' | awk -v of=1000 -v parts=1 -f "$top/tools/batch/units.awk" -f "$top/tools/batch/estimate.awk" |
+        'V a 0 peak_rss_bytes 1500000000' 'V b 0 seconds 0.05' 'V b 0 cpu_seconds 0.05' 'V b 0 peak_rss_bytes 1000' 'B 100 x y/work' 'B 10 x/shards' \
+        'F disk 1 1 1000 1 /' | awk -v of=1000 -v parts=1 -v keep=all -f "$top/tools/batch/units.awk" -f "$top/tools/batch/estimate.awk" |
         sed -n 's/^# \([abi].*\)/\1/p' | tr -s ' ' | paste -sd '|')"
 status "a sample of more parts than there are" 1 sluice-batch --dry-run --sample-parts 5 estimated more
 check "  one line" one_line err

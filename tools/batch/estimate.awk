@@ -1,5 +1,5 @@
 # estimate.awk - sluice-batch: run with units.awk, by estimate(); prints what all `of` parts will take, after a sample of
-# `parts`, as comments. Reads
+# `parts`, as comments; with keep "needed" files between tasks go before the last ones come. Reads
 #   L TASK TIME MEMORY   the limits of a task; - is none
 #   T TASK PARTS AFTER, R TASK STAGE ...   the tasks of all parts and their stages, as chains.awk has them
 #   V STAGE PART NAME VALUE      of a report of the sample
@@ -17,7 +17,7 @@ $1 == "V" {
     if ($5 + 0 > most[$2, $4])
         most[$2, $4] = $5 + 0
 }
-$1 == "B" { of_set = $3 !~ /\/work$/; bytes[of_set] += $2 * 1024 * of / parts }
+$1 == "B" { of_set = !/\/work$/; bytes[of_set] += $2 * 1024 * of / parts }
 $1 == "F" { free = $5 * 1024 }
 function over(is) { return is ? " !" : "" }
 END {
@@ -39,8 +39,8 @@ END {
         total += core
         limit = amount(time[t])
         printf "# %-18s %6d %9s %9s %7s %7s %11s\n", t, many[t], clock(int(wall + 0.999)), (time[t] == "-" ? "" : clock(limit)) over(limit && wall > limit), \
-            human(resident), memory[t] == "-" ? "" : memory[t], sprintf("%.2g", core / 3600)
+            human(resident), memory[t] == "-" ? "" : memory[t] over(resident > amount(memory[t])), sprintf("%.2g", core / 3600)
     }
-    printf "# in all %.2g core hours; files between tasks %sB, the result %sB; free there: %sB%s\n", total / 3600, human(bytes[0]), \
+    printf "# in all %.2g core hours; files between tasks %s%sB, the result %sB; free there: %sB%s\n", total / 3600, keep == "all" ? "" : "at most ", human(bytes[0]), \
         human(bytes[1]), human(free), over(bytes[0] + bytes[1] > free)
 }

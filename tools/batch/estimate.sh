@@ -42,5 +42,5 @@ estimate() {
         find "$sampled/out/stats" -name '*.json' -exec grep -H -E '^ *"(seconds|cpu_seconds|peak_rss_bytes|input_bytes)":' {} + |
             sed 's|.*/\([^/]*\)\.\([0-9]*\)\.json:|V \1 \2 |; s/[",:]//g'
         grep -A 3 '^ *"tokens"' "$sampled"/out/stats/tokenize.*.json | sed -n 's/.*"out": \([0-9]*\).*/V tokenize 0 tokens \1/p'
-    } | awk -v of="$(value parts)" -v parts="$1" -f "$share/units.awk" -f "$share/estimate.awk"
+    } | awk -v of="$(value parts)" -v parts="$1" -v keep="$(value keep all)" -f "$share/units.awk" -f "$share/estimate.awk"
 }

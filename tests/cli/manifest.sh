@@ -2,7 +2,7 @@
 # manifest.sh - FILE.manifest.json: a complete output is not made again; each difference is named; an output that was
 # cut, or has no manifest, is made again.
 
-have tokenize dedup decompose inspect || return 0
+have tokenize dedup decompose inspect choose || return 0
 corpus c.jsonl 60000 8
 corpus d.jsonl 30000 9
 cp c.jsonl first.jsonl
@@ -117,6 +117,10 @@ rm h.tks
 tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err
 check "without it both are made" shell '! grep -q already err && test -s h.tks'
 
+for of in "50% 50.0% 050%" "0.5% .50%" "20k 20000"; do # spellings
+    for best in $of; do choose -q -v --top "$best" --by length --manifest -o "top.${of%% *}" o.tks 2>err; done
+    check "another spelling of --top ${of%% *}" grep -q 'is there already' err
+done
 index() { dedup -q --exact --save-index h.idx --manifest -v -o k.tks o.tks 2>err; }
 index
 printf '%0*d' "$(wc -c <h.idx)" 0 | tee zeros >h.idx
@@ -239,6 +243,10 @@ if have pack shuffle; then
     status "  one without a report is refused" 1 shards --manifest packed.tks
     status "  and replaced" 0 shards --manifest --replace-set packed.tks
     same "  to the same bytes" "$bytes" "$(sha_tree set)"
+    shards --replace-set --manifest --seed 1 packed.tks
+    shards --replace-set --manifest --compress zstd packed.tks
+    shards -v --manifest --compress zstd:3 packed.tks 2>err
+    check "  which is there already by another word" grep -q 'set/: is there already' err
     shards --replace-set --manifest --seed 1 packed.tks
     shards -v --manifest --seed 1 packed.tks 2>err
     check "  --replace-set makes another" grep -q 'set/: is there already' err

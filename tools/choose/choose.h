@@ -17,6 +17,7 @@ struct choose_names {
 struct choose_opts {
     /* Values as they are given, which were checked when they were parsed. */
     const char *domain, *source, *length, *score, *top;
+    char top_text[32]; /* one spelling of it, for the record */
     struct cli_list ids_keep, ids_drop;
     const char *partition; /* a folder; NULL: one stream */
     int unit, by, per;

@@ -139,17 +139,36 @@ static bool top_of(const char *value, struct slu_top *t)
     return slu_number(value, n, 1000, &t->num);
 }
 
+/* Writes it as 50%, 0.5% or 20000000, however it was spelled. */
+static void put_top(const struct slu_top *t, char text[32])
+{
+    uint64_t num = t->num, den = t->den ? t->den / 100 : 1;
+
+    for (; den > 1 && num % 10 == 0; den /= 10)
+        num /= 10;
+    char *at = text + snprintf(text, 24, "%llu", (unsigned long long)(num / den));
+    if (den > 1)
+        *at++ = '.';
+    for (; den > 1; den /= 10) /* at most nine digits */
+        *at++ = (char)('0' + num % den / (den / 10));
+    if (t->den)
+        *at++ = '%';
+    *at = 0;
+}
+
 int choose_parse_top(void *opts, const char *value, struct slu_err *err)
 {
+    struct choose_opts *o = opts;
     struct slu_top t;
 
-    ((struct choose_opts *)opts)->top = value;
-    return top_of(value, &t)
-               ? SLU_OK
-               : slu_fail(err, SLU_E_USAGE,
-                          "--top: '%s' is neither a percentage up to 100%%, as 10%% or "
-                          "0.5%%, nor a number, as 1000 or 20M",
-                          value);
+    if (!top_of(value, &t))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--top: '%s' is neither a percentage up to 100%%, as 10%% or "
+                        "0.5%%, nor a number, as 1000 or 20M",
+                        value);
+    put_top(&t, o->top_text);
+    o->top = o->top_text;
+    return SLU_OK;
 }
 
 /* ---- all ---- */

@@ -36,7 +36,7 @@ int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
 {
     struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
 
-    o->compress = value;
+    o->compress = strcmp(value, "zstd:3") ? value : "zstd"; /* the same level */
     return slu_shard_compress_level(value, &o->compress_level)
                ? SLU_OK
                : slu_fail(err, SLU_E_USAGE,

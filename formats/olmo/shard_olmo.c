@@ -71,7 +71,8 @@ static int olmo_init(void **state, const struct slu_shards_cfg *cfg,
     o->set.tok_bytes = slu_header_stored(h);
     o->set.vocab_size = h->vocab_size;
     o->set.eos = h->eos;
-    o->set.pad = h->pad != SLU_NO_TOKEN ? h->pad : h->eos;
+    /* Of several ids it is not known which one is the tokenizer's. */
+    o->set.pad = h->pad != SLU_NO_TOKEN || h->inner_padding ? h->pad : h->eos;
     if (cfg->olmo_path) {
         size_t n = strlen(cfg->olmo_path);
         while (n > 1 && cfg->olmo_path[n - 1] == '/')

@@ -336,7 +336,7 @@ static int documents_rule(const struct slu_forget *f, struct slu_shards_cfg *cfg
     return SLU_OK;
 }
 
-static int set_header(const struct slu_forget *f, uint64_t pad, struct slu_header *h,
+static int set_header(struct slu_forget *f, uint64_t pad, struct slu_header *h,
                       struct slu_err *err)
 {
     int rc = slu_header_copy(h, slu_shardset_header(f->set), err);
@@ -347,17 +347,22 @@ static int set_header(const struct slu_forget *f, uint64_t pad, struct slu_heade
         return slu_fail(err, SLU_E_USAGE,
                         "the padding id %llu is not below the vocabulary size, %llu",
                         (unsigned long long)pad, (unsigned long long)h->vocab_size);
-    h->pad = pad != SLU_NO_TOKEN ? pad : h->pad;
-    h->inner_padding = true;
-    h->masks |= f->to_masks;
-    h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
-    return h->pad != SLU_NO_TOKEN
+    struct slu_header more = *h;
+    uint64_t n_pad = 0;
+    f->pad = more.pad = pad != SLU_NO_TOKEN ? pad : h->pad;
+    more.inner_padding = true;
+    more.masks |= f->to_masks;
+    /* Padding that is there keeps its id. */
+    if (slu_shards_u64(slu_shardset_report(f->set), "padding", &n_pad) && !n_pad)
+        h->pad = f->pad;
+    slu_header_join(h, &more);
+    return f->pad != SLU_NO_TOKEN
                ? SLU_OK
                : slu_advise(err, SLU_ADVISE_PAD_ID,
                             slu_fail(err, SLU_E_USAGE,
-                                     "%s: its tokenizer has no padding id, with which "
-                                     "tokens are replaced",
-                                     f->dir));
+                                     "%s: has %s padding id, with which tokens are "
+                                     "replaced",
+                                     f->dir, n_pad ? "more than one" : "no"));
 }
 
 static void set_given(struct slu_forget *f, const struct slu_shards_cfg *cfg)
@@ -401,7 +406,6 @@ int slu_forget_cfg(struct slu_forget *f, uint64_t pad, struct slu_shards_cfg *cf
                                  (unsigned long long)pad));
     if (rc)
         return rc;
-    f->pad = h->pad;
     const char *seal = slu_json_get_string(slu_shardset_report(f->set), "xxh3_64", "");
     cfg->input_id = slu_hash128(seal, strlen(seal)); /* of all files of the set */
     cfg->format = f->format;

@@ -187,14 +187,14 @@ static int check_inner_padding(const struct slu_shards_cfg *cfg, struct slu_err 
                         f->name, can);
     if (!by_id(f, h, cfg->documents))
         return SLU_OK;
-    if (h->pad == SLU_NO_TOKEN || h->pad == h->eos || h->pad == h->bos)
+    const bool several = h->pad == SLU_NO_TOKEN;
+    if (several || h->pad == h->eos || h->pad == h->bos)
         return slu_advise(
-            err, SLU_ADVISE_PAD_ID,
+            err, several ? SLU_ADVISE_ONE_PAD_ID : SLU_ADVISE_PAD_ID,
             slu_fail(err, SLU_E_MISMATCH,
                      "format %s: its trainer can leave out padding between segments by "
                      "its id alone, and %s (%s mark it)",
-                     f->name,
-                     h->pad == SLU_NO_TOKEN ? "there is none" : "that is EOS or BOS",
+                     f->name, several ? "there are several ids" : "that is EOS or BOS",
                      can));
     if (f->inner_padding == SLU_INNER_PAD || cfg->accept_mismatch)
         return SLU_OK;

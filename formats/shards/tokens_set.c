@@ -256,14 +256,12 @@ static int check(struct sets *x, struct slu_header *h, struct slu_step_list *ste
         rc = check_header(cfg, o, cfg->path[i], err);
         if (!rc && (rc = slu_header_compatible(h, o, err)))
             slu_err_at(err, "%s", cfg->path[i]);
-        h->masks |= o->masks;
-        h->inner_padding |= o->inner_padding;
+        slu_header_join(h, o);
         if (!rc)
             rc = slu_shardset_steps(set, steps, err);
         x->id[i] = slu_shardset_id(set);
         slu_shardset_free(set);
     }
-    h->tok_bytes = h->masks ? sizeof(uint32_t) : h->tok_bytes;
     return rc;
 }
 

@@ -50,6 +50,9 @@ struct slu_header {
     bool has[SLU_N_EXTRA];       /* which optional fields its segments have */
     struct slu_meta_fields meta; /* which metadata they may have */
     uint64_t eos, bos, pad;
+    /* Padding of two ids was joined; not in a stream. Padding between segments without
+     * pad has several ids. */
+    bool pads;
     uint8_t fingerprint[16];          /* of the tokenizer (DESIGN.md, The stream) */
     uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal lengths, ascending */
     unsigned n_bucket;                /* 0: not decomposed */

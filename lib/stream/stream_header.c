@@ -354,8 +354,7 @@ int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
 int slu_header_compatible(const struct slu_header *a, const struct slu_header *b,
                           struct slu_err *err)
 {
-    if (memcmp(a->fingerprint, b->fingerprint, 16) || a->vocab_size != b->vocab_size ||
-        a->eos != b->eos || a->bos != b->bos || a->pad != b->pad)
+    if (memcmp(a->fingerprint, b->fingerprint, 16) != 0)
         return slu_fail(
             err, SLU_E_MISMATCH,
             "made with another tokenizer than the streams before it "
@@ -363,6 +362,18 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
             "tokenizers cannot be joined",
             (unsigned long long)__builtin_bswap64(slu_le64(b->fingerprint)),
             (unsigned long long)__builtin_bswap64(slu_le64(a->fingerprint)));
+    const struct {
+        const char *what;
+        uint64_t was, is;
+    } id[] = {{"vocabulary size", a->vocab_size, b->vocab_size},
+              {"EOS", a->eos, b->eos},
+              {"BOS", a->bos, b->bos}};
+    for (int i = 0; i < 3; i++)
+        if (id[i].was != id[i].is)
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "has another %s (%lld) than the streams before it (%lld), "
+                            "of one tokenizer; such streams cannot be joined",
+                            id[i].what, (long long)id[i].is, (long long)id[i].was);
     if (a->no_tokens != b->no_tokens)
         return slu_fail(
             err, SLU_E_MISMATCH,
@@ -379,4 +390,25 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
                         "decomposed with other bucket lengths or label tokens than the "
                         "streams before it; decompose them alike");
     return SLU_OK;
+}
+
+/* Whether padding can be told by its id. */
+static bool pad_tells(const struct slu_header *h)
+{
+    return h->pad != SLU_NO_TOKEN && h->pad != h->eos && h->pad != h->bos;
+}
+
+void slu_header_join(struct slu_header *a, const struct slu_header *b)
+{
+    const bool several = a->pad != b->pad && ((a->inner_padding && !pad_tells(a)) ||
+                                              (b->inner_padding && !pad_tells(b)));
+
+    a->masks |= b->masks;
+    a->tok_bytes = a->masks ? sizeof(uint32_t) : a->tok_bytes;
+    a->inner_padding |= b->inner_padding;
+    a->pads |= b->pads || (pad_tells(a) && pad_tells(b) && a->pad != b->pad);
+    if (!pad_tells(a) && (pad_tells(b) || a->pad == SLU_NO_TOKEN))
+        a->pad = b->pad;
+    if (several || (a->pads && a->inner_padding))
+        a->pad = SLU_NO_TOKEN;
 }

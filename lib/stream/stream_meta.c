@@ -91,11 +91,12 @@ void slu_drop_meta(const struct slu_reader *r, struct slu_batch *b)
 static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {
-    struct slu_header h;
+    struct slu_header h, both = r->header;
     int rc = slu_header_decode(&h, p, n, err);
     if (rc)
         return rc;
     const bool masks = h.masks, inner_padding = h.inner_padding;
+    const bool joins = r->have_header;
     struct slu_meta_fields *meta = NULL;
     if (h.meta.n && !(meta = malloc(sizeof *meta)))
         rc = slu_fail_nomem(err, sizeof *meta);
@@ -116,6 +117,7 @@ static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
             rc = slu_header_compatible(&r->header, &h, err);
         if (!rc)
             rc = slu_meta_join(r, &h, false, err);
+        slu_header_join(&both, &h);
         slu_header_release(&h);
     }
     if (!rc &&
@@ -123,6 +125,11 @@ static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "has masks, or padding between segments, and the streams before "
                       "it do not; give this one first");
+    if (!rc && joins && both.pad != r->header.pad)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "has padding of another id than the streams before it, which "
+                      "should be known before they are read; name the files, instead "
+                      "of a pipe");
     pthread_mutex_lock(&r->mu);
     if (!rc)
         rc = slu_grow(&r->member, &r->cap_member, r->n_member + 1, sizeof *r->member,

@@ -15,6 +15,9 @@ SLU_MUST_USE int slu_header_decode(struct slu_header *h, const uint8_t *p, size_
  * difference. */
 SLU_MUST_USE int slu_header_compatible(const struct slu_header *a,
                                        const struct slu_header *b, struct slu_err *err);
+/* Makes of *a, with which b is compatible, the header of both: masks, padding between
+ * segments, and the padding's id. */
+void slu_header_join(struct slu_header *a, const struct slu_header *b);
 
 /* Makes *out the payload of vocb (section 4). */
 SLU_MUST_USE int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,

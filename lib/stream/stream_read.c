@@ -211,11 +211,10 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
         rc = slu_meta_check(r, &h, err);
         if (!rc)
             rc = slu_header_compatible(&r->header, &h, err);
-        r->header.masks |= h.masks;
-        r->header.inner_padding |= h.inner_padding;
         if (!rc)
             rc = slu_meta_join(r, &h, true, err);
-        r->header.tok_bytes = r->header.masks ? 4 : r->header.tok_bytes;
+        if (!rc)
+            slu_header_join(&r->header, &h);
         slu_header_release(&h);
     }
     if (rc)

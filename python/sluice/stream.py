@@ -29,7 +29,7 @@ _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
 _LIMIT = 1 << 26
 _KEPT_FRAMES = 16
-_TOKENIZER = {"fingerprint", "vocab_size", "eos_id", "bos_id", "pad_id"}  # of a Header
+_IDS = {"vocab_size", "eos_id", "bos_id"}  # of a Header
 # What Segments has an entry a segment of: a frame's columns, in their order (no domain is -1), and what they give.
 _STORED = {"source": "<u8", "document": "<u8", "offset": "<u8", "length": "<i8", "domain": "<i4"}
 _ROWS = {**_STORED, "member": "<i4", "id_at": "<i8", "id_size": "<i8", "frame": "<i4", "row": "<i8"}
@@ -286,10 +286,12 @@ class StreamFile:
         h = Header(tok, labels, tokens, extras, masks, vocab, eos, bos, pad, print_, buckets, fields)
         before = self.headers[0] if self.headers else h
         other = {name for name, value in vars(h).items() if value != getattr(before, name)}
-        if other & _TOKENIZER:
+        if "fingerprint" in other:
             what = f"another tokenizer (fingerprint {h.fingerprint}) than the one before it ({before.fingerprint})"
             raise self._bad(at, f"a stream of {what}; streams of different tokenizers cannot be joined")
-        if other - {"masks", "metadata"}:
+        if other & _IDS:
+            raise self._bad(at, "a stream with another vocabulary size, EOS or BOS than the one before it")
+        if other - {"masks", "metadata", "pad_id"}:
             raise self._bad(at, "a stream with other bucket lengths, label tokens or columns than the one before it")
         self.headers.append(h)
 

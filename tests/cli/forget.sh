@@ -229,6 +229,44 @@ status "a schedule of another set" 1 forget --accept-mismatch --pad-id 258 --ids
 check "it names both" grep -q 's.sched: is a schedule of another set than other' err
 check "nothing is written" [ ! -e x ] && check "no list either" [ ! -e gone2 ]
 
+# ---- sets whose padding has other ids ----
+
+tokenize -q -t bytes --id-field id e.jsonl | decompose -q --min 16 --max 64 --tail drop --label-token -o l.tks
+rm -rf A B A2 B2 A3 R
+shuffle -q --format wds -o A l.tks
+shuffle -q --format wds --seed 3 -o B l.tks
+forget -q --pad-id 5 --accept-mismatch --ids-drop one -o A2 A
+for sets in "A2 B" "B A2"; do
+    rm -rf R
+    status "padding in the place of text, and none: $sets" 0 shuffle --format wds --accept-mismatch -o R $sets
+    check "  what the trainer must leave out is said" grep -q -e '--target-mask-individual 5, or' err
+    status "  the set is whole" 0 inspect --verify R
+    status "  and cut" 0 decompose -q --accept-mismatch --min 16 --max 32 -o d.tks $sets
+done
+shuffle -q --order keep -o a2.tks A2
+shuffle -q --order keep -o b.tks B
+status "concatenated streams" 0 shell 'cat a2.tks b.tks | inspect --verify'
+status "  as the Python of the specification reads them" 0 shell 'cat a2.tks b.tks >ab.tks && "$PYTHON" "$top/tests/props/tokstream.py" ab.tks'
+forget -q --pad-id 7 --accept-mismatch --ids-drop two -o B2 B
+rm -rf x
+several() {
+    name=$1
+    shift
+    status "$name" 1 "$@"
+    check "  is refused by a format that tells it by its id" grep -q 'format wds: .* by its id alone, and there are several ids .*; give each .forget. the --pad-id that padding has already$' err
+    check "  nothing is written" [ ! -e x ]
+}
+several "padding of two ids" shuffle --format wds --accept-mismatch -o x A2 B2
+several "a second id in one set" forget --pad-id 7 --accept-mismatch --ids-drop two -o x A2
+several "padding of two ids, and a third set" shuffle --format wds --accept-mismatch -o x B A2 B2 A2
+status "the first id again" 0 forget -q --accept-mismatch --ids-drop two -o A3 A2
+shuffle -q --order keep -o two.tks A2 B2
+several "a stream of both" shuffle --format wds --accept-mismatch -o x two.tks
+status "padding of another id in a pipe" 1 shell 'cat a2.tks two.tks | inspect'
+check "  is no other tokenizer" grep -q 'has padding of another id than the streams before it' err
+shuffle -q --format wds -o P c.label.tks
+several "another id than that of the padding at the ends" forget --pad-id 7 --accept-mismatch --ids-drop one -o x P
+
 # ---- the same again ----
 
 rm -rf a gone2 mds

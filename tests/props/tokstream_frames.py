@@ -255,9 +255,8 @@ class Frames:
         if f is None:
             self.first_header = h
         else:
-            for k in ("tok_bytes", "flags", "vocab_size", "eos", "bos", "pad", "fingerprint",
-                      "bucket"):
-                # The members may differ in MASKS, INNER_PADDING and METADATA.
+            for k in ("tok_bytes", "flags", "vocab_size", "eos", "bos", "fingerprint", "bucket"):
+                # The members may differ in pad, MASKS, INNER_PADDING and METADATA.
                 may = MASKS | INNER_PADDING | METADATA if k == "flags" else 0
                 if may and f.flags & ~may == h.flags & ~may:
                     continue

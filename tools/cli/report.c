@@ -304,6 +304,8 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_ON_ERROR] = "use --on-error skip to go on without it",
     [SLU_ADVISE_ON_ERROR_REPLACE] =
         "use --on-error replace for U+FFFD in its place, or skip to go on without it",
+    [SLU_ADVISE_ONE_PAD_ID] =
+        "give each 'forget' the --pad-id that padding has already",
     [SLU_ADVISE_PAD_ID] = "name another id with 'forget --pad-id N'",
     [SLU_ADVISE_PARAGRAPHS] = "tokenize without --no-vocab, or compare documents",
     [SLU_ADVISE_PATTERN] = "name the split with --pattern",

@@ -111,7 +111,7 @@ static int describe(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
     set->tok_bytes = h->tok_bytes;
     set->vocab_size = h->vocab_size;
     set->eos = h->eos;
-    set->pad = h->pad != SLU_NO_TOKEN ? h->pad : h->eos;
+    set->pad = h->pad != SLU_NO_TOKEN || h->inner_padding ? h->pad : h->eos;
     if (strcmp(slu_shardset_format(shards), "olmo") || h->label_tokens)
         rc = slu_fail(err, SLU_E_MISMATCH, "%s: %s; --olmo-cache is for sets of %s",
                       ctx->input[0],

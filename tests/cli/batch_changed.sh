@@ -239,6 +239,26 @@ while [ "$ended" != 0 ] && [ $n -lt 600 ]; do
 done
 check "kills on the way: $killed" test $killed -ge 2 -a "$ended" = 0
 
+# A command alone is killed, as the kernel does when memory is short: the call ends, or has taken the new recipe.
+mkdir one
+for c in awk sed cat find grep xargs mv rm sort cmp; do
+    printf '#!/bin/sh\necho >>"$COUNT"\n[ "$(wc -l <"$COUNT")" != "$AT" ] || kill -9 $$\nexec %s "$@"\n' "$(command -v $c)" >one/$c
+    chmod +x one/$c
+done
+n=7 killed=0 step=61
+[ -z "$MORE" ] || step=23
+[ -z "$FULL" ] || step=1
+while rm -rf victim && cp -a made victim && : >count; do
+    code env PATH="$PWD/one:$PATH" COUNT="$PWD/count" AT=$n sluice-batch init small victim >/dev/null 2>&1
+    [ "$(wc -l <count)" -ge $n ] || break
+    killed=$((killed + 1))
+    rm -f victim/state/lock
+    sluice-batch --local 2 small victim >log 2>&1 || not_ok "command $n is killed: again: $(tail -n 1 log)"
+    [ "$(result victim)" = "$(result fresh-small)" ] || not_ok "command $n is killed: other bytes"
+    n=$((n + step))
+done
+check "commands that are killed: $killed" test $killed -ge 2
+
 # A file that an option names is compared by its contents.
 mkdir in
 head -n 40 c.jsonl >in/a.jsonl

@@ -8,7 +8,8 @@
 # Invariant: a kill at any moment leaves a folder of the old or of the new recipe, in which no part is "done" without its
 # files, and a second call goes on. So lines move from state/TASK to state/TASK.undone, those of the last tasks first, then
 # their files go, then these lines, and the recipe is replaced last. A part that still runs by the old recipe cannot become
-# "done", because state/tasks goes first; see current() in task.sh.
+# "done", because state/tasks goes first; see current() in task.sh. A command that a signal ends is a kill too: what is read
+# to tell what is done comes through files, because of a pipe only the last status is known.
 
 # reckon NAME WITH: compares what OUT, which the user calls NAME, has with the recipe. WITH is 1 if inputs are compared too,
 # which $scratch/inputs lists, else 0. With --dry-run and for look(), $scratch/again then has the parts that count no more; else
@@ -25,7 +26,7 @@ reckon() {
     done
     changed=''
     cmp -s "$scratch/old" "$scratch/new" && cmp -s "$OUT/state/records" "$scratch/records" || changed=records
-    ! grep -q '^A ' "$scratch/graph" || changed=parts
+    grep -q '^A ' "$scratch/graph" && changed=parts || [ $? = 1 ] || exit 1
     ! grep -q '^W .*whose reports have no record$' "$scratch/graph" ||
         die "$1: was made by an earlier version, whose reports have no record; finish it with that version, or name another folder"
     if [ -z "$looks" ]; then
@@ -74,14 +75,14 @@ old_tasks() {
 look_at() {
     for f in records differs files; do : >"$scratch/$f"; done
     printf '%s\n' "$new_list" | structure >"$scratch/new"
-    stages | sed '$d' >"$scratch/list" # the last one is the report of all
+    stages >"$scratch/tasks" && sed '$d' "$scratch/tasks" >"$scratch/list" || exit 1 # the last one is the report of all
     while read -r s parts _; do
         (cd "$cwd" && perform record "$s" 0) </dev/null || exit 1
     done <"$scratch/list"
     [ -s "$OUT/report.json" ] || echo "report 0 report.json, which it writes, is not there" >>"$scratch/differs"
     was=$OUT/state/records
     [ -s "$was" ] || was=/dev/null
-    awk -F '\t' 'FILENAME == ARGV[1] { was[$1] = $2; next } was[$1] != $2 { print $1 }' "$was" "$scratch/records" >"$scratch/changed"
+    awk -F '\t' 'FILENAME == ARGV[1] { was[$1] = $2; next } was[$1] != $2 { print $1 }' "$was" "$scratch/records" >"$scratch/changed" || exit 1
     (cd "$OUT" 2>/dev/null && find work stream -mindepth 1 -maxdepth 2 -type f 2>/dev/null) >"$scratch/files"
     digits=$(value parts | awk '{ print length($0) + 1 }') awk -f "$share/graph.awk" "$scratch/old" "$scratch/new" "$scratch/flows" "$scratch/all" "$scratch/differs" \
         "$scratch/changed" "$scratch/files" >"$scratch/graph"
@@ -115,7 +116,7 @@ record() {
     s=$s name=$stage base=$base awk 'NR > 1 {
         sub(/^[0-9]+ /, ENVIRON["s"] " " $1 - ENVIRON["base"] " " (ENVIRON["name"] == ENVIRON["s"] ? "" : ENVIRON["name"] " "))
         print
-    }' "$scratch/compared" >>"$scratch/differs"
+    }' "$scratch/compared" >>"$scratch/differs" || exit 1
 }
 # but_for_sets: the line of before, if only the contents of sets are missing in the new one; else the new one.
 but_for_sets() {
@@ -132,7 +133,7 @@ compare() {
         f = ENVIRON["file"] i ".json"
         if ($3 == "done" || (getline line <f) >= 0) print i, f
         close(f)
-    }' "$scratch/all" >"$scratch/reports"
+    }' "$scratch/all" >"$scratch/reports" || exit 1
     shift
     "$@" --compare "$scratch/reports" >"$scratch/compared" 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
 }
@@ -196,11 +197,12 @@ tell() {
 }
 # put_aside: moves the lines of the parts that go to state/TASK.undone, perhaps to those of a call that was killed.
 put_aside() {
-    sed -n 's/^A \([^ ]*\) .*/\1/p' "$scratch/graph" | uniq >"$scratch/aside"
+    awk '$1 == "A" && $2 != last { print last = $2 }' "$scratch/graph" >"$scratch/aside" || return 1
     while read -r t; do
-        awk -v t="$t" '$1 == "A" && $2 == t { print $3 }' "$scratch/graph" >"$scratch/numbers"
+        awk -v t="$t" '$1 == "A" && $2 == t { print $3 }' "$scratch/graph" >"$scratch/numbers" &&
+            sed 's/.*/.&.done/' "$scratch/numbers" >"$scratch/marks" || return 1
         mkdir -p "$OUT/state/$t.undone" && rm -f "$OUT/state/$t.all" && (
-            cd "$OUT/state/$t" && sed 's/.*/.&.done/' "$scratch/numbers" | xargs rm -f && xargs mv -f -t "../$t.undone" <"$scratch/numbers"
+            cd "$OUT/state/$t" && xargs rm -f <"$scratch/marks" && xargs mv -f -t "../$t.undone" <"$scratch/numbers"
         ) || return 1
         [ -n "$(find "$OUT/state/$t" -maxdepth 1 -type f -regex '.*/[0-9]+' -print -quit)" ] ||
             { find "$OUT/state/$t" -maxdepth 1 -type f -name '.[0-9]*.*' -delete && rmdir "$OUT/state/$t"; } || return 1

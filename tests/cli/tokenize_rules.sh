@@ -92,9 +92,10 @@ same "thresholds of one's own" 0 "$(json s.json 'd["documents"]["dropped"].get("
 inspect --json x.tks >x.json
 check "  are in the provenance, not their file" grep -q 'gopher-quality gopher-quality.min_doc_words=5 gopher-quality.min_stop_words=off' x.json
 tokenize -t bytes --rules mine --part 0/2 -q -o part.tks c.jsonl
-check "  a part's manifest has the file" grep -q '"mine"' part.tks.manifest.json
-check "  and the thresholds" grep -q 'rules=gopher-quality gopher-quality.min_doc_words=5' part.tks.manifest.json
-status "  a part that is made is not made again" 0 tokenize -t bytes --rules mine --part 0/2 -o part.tks c.jsonl
+check "  a part's manifest has the thresholds" grep -q 'rules=gopher-quality gopher-quality.min_doc_words=5' part.tks.manifest.json
+cp mine again
+tokenize -v -t bytes --rules again --part 0/2 -o part.tks c.jsonl 2>err
+check "  a part that is made is not made again, whatever the file's name" grep -q 'part.tks: is there already' err
 echo 'c4' >>mine
 status "  with other thresholds it is refused" 1 tokenize -t bytes --rules mine --part 0/2 -o part.tks c.jsonl
 

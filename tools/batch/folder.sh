@@ -104,7 +104,7 @@ open_out() {
         use_flows "$OUT/state/stages"
     else # of an earlier version
         flow_list=$(ask_flows) || exit 1
-        list_tasks
+        list_tasks || exit 1
     fi
 }
 # is_kept: whether the list of tasks was made from this recipe by this version.

@@ -7,7 +7,7 @@
 steps() { printf '%s\n' "$step_list"; }
 list_steps() {
     given set || echo tokenize
-    ! given dedup || value dedup | awk "$words_awk"'{ print mode($0) }'
+    ! given dedup || value dedup | awk "$words_awk"'{ print mode($0) }' || return 1
     for s in choose decompose pack shuffle; do
         ! given $s || echo $s
     done
@@ -19,14 +19,15 @@ flows() { printf '%s\n' "$flow_list"; }
 ask_flows() {
     for step in $step_list; do
         program_of "$step"
-        eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
+        quoted=$(options_of "$step" | requote) || exit 1
+        eval "set -- \"\$bin/\$prefix\$program\" $quoted"
         "$@" --facts </dev/null >/dev/null 2>"$scratch/err" || die "$(at "$step"): $(tail -n 1 "$scratch/err")"
         case $step in
         tokenize) said="- parts - writes -" ;;
         decompose) said="- parts reads writes -" ;;
         *) said=$("$@" --stages </dev/null 2>&1) || die "$(at "$step"): $(printf '%s\n' "$said" | tail -n 1)" ;;
         esac
-        printf '%s\n' "$said" | sed "s/^/$step /"
+        printf '%s\n' "$said" | sed "s/^/$step /" || exit 1
     done
 }
 # options_of STEP: prints the lines of the recipe's options for the step; those of dedup name their mode.

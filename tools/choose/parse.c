@@ -149,8 +149,8 @@ static void put_top(const struct slu_top *t, char text[32])
     char *at = text + snprintf(text, 24, "%llu", (unsigned long long)(num / den));
     if (den > 1)
         *at++ = '.';
-    for (; den > 1; den /= 10) /* at most nine digits */
-        *at++ = (char)('0' + num % den / (den / 10));
+    while ((den /= 10) > 0) /* at most nine digits */
+        *at++ = (char)('0' + num / den % 10);
     if (t->den)
         *at++ = '%';
     *at = 0;

@@ -183,7 +183,11 @@ for d in model model/; do
     tokenize -q -t $d --stats s.json --manifest -o dir.tks two.jsonl
     same "-t $d is its tokenizer.json" "$(sha file.tks)" "$(sha dir.tks)"
     same "  the report names the file" model/tokenizer.json "$(json s.json 'd["tokenizer"]["file"]')"
-    check "  and the manifest" grep -q '"model/tokenizer.json"' dir.tks.manifest.json
+    check "  and the manifest has its contents" shell 'tokenize -v -t model/tokenizer.json --manifest -o dir.tks two.jsonl 2>&1 | grep -q "dir.tks: is there already"'
+    cp -r model other
+    echo >>other/tokenizer.json
+    status "  so another file is not the same" 1 tokenize -q -t other --manifest -o dir.tks two.jsonl
+    rm -r other
     rm dir.tks*
 done
 

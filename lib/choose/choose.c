@@ -86,7 +86,7 @@ int slu_choose_begin(void *ctx, const struct slu_header *h, struct slu_names *na
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has no scores to choose by; tokenize takes them "
                         "from a field of the records");
-    return slu_criteria_new(&x->criteria, x->cfg.criteria, names, err);
+    return slu_criteria_new(&x->criteria, x->cfg.criteria, h, names, err);
 }
 
 /* ---- sequences ---- */

@@ -1,11 +1,16 @@
 /* criteria.h - what a sequence must be to be chosen, whatever else is in the stream: its
- * domain, source, id, length and score.
+ * domain, source, id, length, score and metadata.
  *
  * All criteria must hold. A sequence that fails is counted under the first that it
  * fails, in the order of enum slu_why. Domain, source and id are those of the sequence's
  * documents; a sequence with documents that differ in one that is asked for is
  * SLU_E_MISMATCH. The score is slu_seq_score; a sequence without a score fails every
  * comparison.
+ *
+ * `where` is an expression (lib/filter/expr.h) over domain, source, id, length and score,
+ * as above, and the fields of the stream's metadata; what a document does not have is
+ * null. A sequence of which the expression cannot be told because a field is null is not
+ * chosen; a value whose type does not fit is SLU_E_FORMAT.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -16,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/filter/expr.h"
 #include "lib/filter/idset.h"
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
@@ -33,6 +39,7 @@ enum slu_why {
     SLU_WHY_IDS_DROP,
     SLU_WHY_LENGTH,
     SLU_WHY_SCORE,
+    SLU_WHY_WHERE,
     SLU_WHY_TOP, /* it is not among the top (choose.h) */
     SLU_N_WHY
 };
@@ -50,12 +57,16 @@ struct slu_criteria_cfg {      /* everything is borrowed */
     struct slu_compare score[SLU_MOST_COMPARES];
     unsigned n_score;
     const struct slu_idset *keep, *drop; /* NULL: none */
+    const struct slu_expr *where;        /* NULL: none */
 };
 
 struct slu_criteria;
+/* h: of the stream, whose metadata `where` may name; SLU_E_MISMATCH if it has no such
+ * field. It is borrowed. */
 SLU_MUST_USE int slu_criteria_new(struct slu_criteria **c,
                                   const struct slu_criteria_cfg *cfg,
-                                  struct slu_names *names, struct slu_err *err);
+                                  const struct slu_header *h, struct slu_names *names,
+                                  struct slu_err *err);
 SLU_MUST_USE int slu_criteria_ask(struct slu_criteria *c, const struct slu_batch *b,
                                   const struct slu_seq *q, enum slu_why *why,
                                   struct slu_err *err);

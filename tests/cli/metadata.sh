@@ -84,5 +84,30 @@ same "  all of them: no stream with metadata is left" "$(choose -q --length 1.. 
 status "  a field that is not there" 2 choose -q --length 1.. --drop-metadata nope m.tks -o y.tks
 check "  is named" grep -q "^choose: --drop-metadata nope: no input has the metadata field 'nope'" err
 
+# Chosen by them.
+where() { choose -q --where "$1" "${2:-m.tks}" | inspect --records - | "$PYTHON" -c 'import json, sys
+print(*[json.loads(line)["segments"][0]["document"] for line in sys.stdin])'; }
+while IFS='|' read -r expr want; do same "--where $expr" "$want" "$(where "$expr")"; done <<'J'
+lic == "mit"|0 129
+q > 1|74
+not (q > 1)|0
+q == null or q > 1|74 129
+m.n >= 7 and lic in ["mit"]|0 129
+url matches "^http:" and length == 12|0
+source == "m.jsonl" and domain == null and id == null and score == null|0 74 129
+J
+status "--where of a field that is not there" 1 choose -q --where 'nope == 1' m.tks -o y.tks
+check "  is named" grep -q "^choose: --where: no input has the metadata field 'nope'" err
+status "--where of another type" 1 choose -q --where 'lic > 1' m.tks -o y.tks
+check "  names the document" grep -q '^choose: --where: m.jsonl: document 0: column 1: "lic" is a string' err
+status "--where without an end" 2 choose -q --where 'lic ==' m.tks -o y.tks
+decompose -q --min 4 --max 16 m.tks | pack -q -o packed.tks
+decompose -q --min 32 --max 64 m.tks | pack -q -o several.tks
+status "--where of a sequence with several documents" 1 choose -q --where 'lic == "mit"' several.tks -o y.tks
+check "  says by what they differ" grep -q 'of another lic; read documents or pieces' err
+same "  of pieces, all is well" "$(choose -q --where 'lic != null' packed.tks | inspect --json | json /dev/stdin 'd["sequences"]')" "$(inspect --json packed.tks | json /dev/stdin 'd["sequences"]')"
+choose -q --where 'lic == "mit"' --stats s.json -o y.tks m.tks
+same "  counted" '{"where": 1}' "$(json s.json 'd["documents"]["dropped"]')"
+
 # Random records through random lines.
 check "random lines" shell '"$PYTHON" "$top/tests/random/fields.py" --lines ${MORE:+6}10 -j 1 >log 2>&1 || { grep "^not ok" log >&2; false; }'

@@ -33,6 +33,9 @@ static const struct cli_opt options[] = {
      "keep documents whose score is as '>=3' or '>=3,<4.5' says; those\n"
      "without a score are dropped",
      .parse = choose_parse_score},
+    {"where", 0, CLI_STRING, AT(where), "EXPR",
+     "keep documents of which EXPR is true, over their metadata, domain,\n"
+     "source, id, length and score: 'lang == \"en\" and quality >= 3'"},
     {"top", 0, CLI_CUSTOM, AT(top), "P%|N",
      "of these, keep the best P percent, or N tokens", .parse = choose_parse_top},
     {"by", 0, CLI_CHOICE, AT(by), NULL,
@@ -69,9 +72,9 @@ struct job {
 static int check(const struct cli_ctx *ctx, struct slu_err *err)
 {
     static const char *const top_only[] = {"by", "unit", "per", NULL};
-    static const char *const criteria[] = {"domain",   "source",    "ids-keep",
-                                           "ids-drop", "length",    "score",
-                                           "top",      "partition", NULL};
+    static const char *const criteria[] = {
+        "domain", "source", "ids-keep", "ids-drop",  "length",
+        "score",  "where",  "top",      "partition", NULL};
     const struct choose_opts *o = ctx->opts;
     bool any = false;
 
@@ -83,7 +86,8 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     if (!any)
         return slu_fail(err, SLU_E_USAGE,
                         "nothing to choose by; give --domain, --source, --ids-keep, "
-                        "--ids-drop, --length, --score, --top or --partition");
+                        "--ids-drop, --length, --score, --where, --top or "
+                        "--partition");
     if (o->partition && (ctx->common.output || ctx->common.manifest))
         return slu_fail(err, SLU_E_USAGE,
                         "--partition cannot be combined with -o or --manifest; it "
@@ -174,6 +178,7 @@ static void warn_of_none(const struct job *j, const struct slu_choose_result *r,
         [SLU_WHY_DOMAIN] = "; inspect lists the stream's domains",
         [SLU_WHY_SOURCE] = "; 'inspect --records' shows its sources",
         [SLU_WHY_IDS_KEEP] = "; 'inspect --records' shows its ids",
+        [SLU_WHY_WHERE] = "; 'inspect --records' shows its values",
     };
     enum slu_why why;
 
@@ -288,14 +293,15 @@ static bool prints(const void *opts)
 const struct slu_tool slu_tool = {
     .name = "choose",
     .synopsis = "[--domain NAME,...] [--source NAME,...] [--length MIN..MAX]\n"
-                "[--score COMPARISON,...] [--ids-keep FILE] [--ids-drop FILE]\n"
+                "[--score COMPARISON,...] [--where EXPR]\n"
+                "[--ids-keep FILE] [--ids-drop FILE]\n"
                 "[--top P%|N [--by score|length|hash] [--unit tokens|documents]\n"
                 " [--per domain]] [-o FILE | --partition DIR] [STREAM ...]\n"
                 "--top P%|N --stage rank|cut|filter --work DIR [--part I/N]\n"
                 "[OPTION ...] [-o FILE] [STREAM ...]",
     .summary =
-        "Chooses documents by domain, source, id, length and score, and the best "
-        "of them.",
+        "Chooses documents by domain, source, id, length, score and metadata, and the "
+        "best of them.",
     .opt = options,
     .opts_size = sizeof(struct choose_opts),
     .defaults = defaults,

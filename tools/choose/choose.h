@@ -16,7 +16,7 @@ struct choose_names {
 
 struct choose_opts {
     /* Values as they are given, which were checked when they were parsed. */
-    const char *domain, *source, *length, *score, *top;
+    const char *domain, *source, *length, *score, *where, *top;
     char top_text[32]; /* one spelling of it, for the record */
     struct cli_list ids_keep, ids_drop;
     const char *partition; /* a folder; NULL: one stream */
@@ -28,6 +28,7 @@ struct choose_opts {
 struct choose_wanted {
     struct choose_names domain, source;
     struct slu_criteria_cfg criteria;
+    struct slu_expr *where; /* owned */
     struct slu_top top;
 };
 

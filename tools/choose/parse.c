@@ -187,6 +187,12 @@ int choose_want(struct choose_wanted *w, struct cli_ctx *ctx, struct slu_err *er
         rc = cli_list_read(&o->ids_keep, slu_idset_read, &lists, err);
     if (!rc)
         rc = cli_list_read(&o->ids_drop, slu_idset_read, &lists, err);
+    if (!rc && o->where) {
+        rc = slu_expr_new(&w->where, o->where, err);
+        if (rc)
+            slu_err_at(err, "--where");
+    }
+    c->where = w->where;
     c->domain = (const char *const *)w->domain.name;
     c->n_domain = w->domain.n;
     c->source = (const char *const *)w->source.name;
@@ -210,6 +216,7 @@ void choose_wanted_release(struct choose_wanted *w, struct cli_ctx *ctx)
 {
     struct choose_opts *o = ctx->opts;
 
+    slu_expr_free(w->where);
     release_names(&w->domain);
     release_names(&w->source);
     cli_list_release(&o->ids_keep);

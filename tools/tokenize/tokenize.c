@@ -81,7 +81,7 @@ static const struct cli_opt options[] = {
      "JSONL, Parquet: fields that documents keep, with commas, as\n"
      "'licence,url=text,quality=float'; of few values, unless a type is\n"
      "given: text, float, int, u8, u32, u64, f32, i64, f64",
-     .parse = tokenize_parse_metadata, .traits = CLI_OF_TEXT},
+     .parse = tokenize_parse_metadata},
     {"where", 0, CLI_STRING, AT(where), "EXPR",
      "JSONL, Parquet: use only records of which EXPR is true, as\n"
      "'lang == \"en\" and score >= 3'; tokenize(1) has the grammar",

@@ -35,9 +35,8 @@ SLU_BEGIN_DECLS
 #define SLU_NO_DOMAIN UINT32_MAX
 #define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that means no score */
 
-/* Optional fields of a segment. The header of a stream says which of them it has. A new
- * field is an enumerator here and a row of slu_extra_kind (batch.c); its value comes
- * from text by lib/base/json.h and formats/text/ingest.h. */
+/* Optional fields of a segment that have a column of their own. The header of a stream
+ * says which of them it has. Any other field is metadata (metadata.h). */
 enum slu_extra { SLU_SCORE, SLU_N_EXTRA };
 
 struct slu_extra_kind {

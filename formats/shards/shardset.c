@@ -120,9 +120,15 @@ int slu_shardset_same(const struct slu_shardset *s, struct slu_err *err)
     struct slu_buf text = SLU_BUF_INIT;
     int rc = read_text(s, &text, err);
 
-    if (rc)
-        rc = slu_set_being_replaced(s->dir, err) ? SLU_E_TRUNCATED : rc;
-    else if (slu_u128_cmp(slu_hash128(text.data, text.len), s->id) != 0)
+    if (rc && slu_set_being_replaced(s->dir, err)) {
+        slu_buf_release(&text);
+        return SLU_E_TRUNCATED;
+    }
+    if (rc) { /* it may have got its name in between */
+        slu_buf_clear(&text);
+        rc = read_text(s, &text, err);
+    }
+    if (!rc && slu_u128_cmp(slu_hash128(text.data, text.len), s->id) != 0)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: the set was replaced while it was read; run the command "
                       "again",

@@ -37,10 +37,10 @@ INPUTS = {
 }
 # Values that are no file's name, or that of a run which writes none.
 VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window --band-cap --bands
---batch-tokens --buckets --by --column --compare --compress --curriculum --cycles --device --domain --domain-default --domain-field
+--batch-tokens --buckets --by --column --compare --compress --curriculum --cycles --device --domain --domain-default --drop-metadata --domain-field
 --domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --groups --holdout
 --id-field --include --input-format --keep --last --length --license --long --max --max-epochs --max-length
---max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by
+--max-segments --max-tokens --member --memory --metadata --method --min --min-keep --min-length --min-words --mix --mix-by
 --mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on --on-error --on-missing
 --order --overlap --padding-threshold --part --part-base --pattern --per --progress --ranges --records --rows --sample
 --score --score-field --seed --shard-sequences --shard-size --source --source-base --source-prefix --spans-field --special --split --stage --substring --tail --tails

@@ -200,5 +200,5 @@ for command in "inspect --records set" "decompose -q -T 1 --accept-mismatch --mi
     rm -f ended
     read_meanwhile "$BIN/"$command
     check "$command, of a set that is replaced meanwhile: fails" [ "$(cat ended 2>&1)" = 1 ]
-    check "  and says so" shell '[ "$(wc -l <said)" = 1 ] && grep -q "set: the set was replaced while [a-z ]* read; run the command again$" said'
+    check "  and says so" shell '[ "$(wc -l <said)" = 1 ] && grep -qE "set: the set (was replaced while [a-z ]* read|is being replaced); run the command again" said'
 done

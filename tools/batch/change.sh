@@ -208,7 +208,10 @@ put_aside() {
             { find "$OUT/state/$t" -maxdepth 1 -type f -name '.[0-9]*.*' -delete && rmdir "$OUT/state/$t"; } || return 1
     done <"$scratch/aside"
 }
-undone() { (cd "$OUT/state" && find . -maxdepth 1 -type d -name '*.undone' | sed 's|^\./||; s/\.undone$//'); }
+undone() {
+    aside=$(find "$OUT/state" -maxdepth 1 -type d -name '*.undone' -printf '%f\n') || exit 1
+    for t in $aside; do echo "${t%.undone}"; done
+}
 # alive: ends the subshell that forgets tasks if sluice-batch itself was killed: a call that goes on with the folder may be
 # writing the same files by now.
 alive() { kill -0 $$ 2>/dev/null || exit 1; }
@@ -216,12 +219,13 @@ alive() { kill -0 $$ 2>/dev/null || exit 1; }
 forget_task() {
     stay='' # some of its parts do
     [ ! -d "$OUT/state/$1" ] || stay=stay
-    for i in $(cd "$OUT/state/$1.undone" && find . -type f -name '[0-9]*' | sed 's|^\./||'); do
+    numbers=$(find "$OUT/state/$1.undone" -type f -name '[0-9]*' -printf '%f\n') || exit 1
+    for i in $numbers; do
         perform forget "$1" "$i"
     done
     each_stage forget_stage "$1"
     alive
-    find "$OUT/state/$1.undone" -maxdepth 1 -type f -regex '.*/[0-9]+' -delete
+    find "$OUT/state/$1.undone" -maxdepth 1 -type f -regex '.*/[0-9]+' -delete || exit 1
     rmdir "$OUT/state/$1.undone" || exit 1
 }
 forget() {
@@ -230,13 +234,16 @@ forget() {
     remove_file "$OUT/logs/$stage.$part.log"
     [ -z "$stay" ] || [ "$number" = - ] || remove_file "$OUT/work/$step.stages/$number$([ "$of" = - ] || echo ".$part-of-$of")"
 }
-remove_file() { alive; [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1"; }
+remove_file() { alive; [ ! -f "$1" ] || [ -h "$1" ] || rm -f "$1" || exit 1; }
 forget_stage() {
     [ "$new" = 1 ] && [ -z "$stay" ] || return 0
+    removed=0
     [ "$number" = - ] || remove_made "$step.stages" "$number$in_parts"
+    [ "$removed" = 0 ] || exit 1
     case $to in
     set)
         remove_made "$step.stages" "$set_names"
+        [ "$removed" = 0 ] || exit 1
         forget_set
         ;;
     stream | work/*) rmdir "$OUT/$to" 2>/dev/null || : ;;
@@ -248,9 +255,9 @@ forget_set() {
     d=$OUT/shards
     [ -d "$d" ] && [ ! -h "$d" ] || return 0
     alive
-    rm -rf "$d/.partial"
+    rm -rf "$d/.partial" || exit 1
     ! grep -q ' set ' "$scratch/flows" || return 0
-    rm -f "$d/report.json"
+    rm -f "$d/report.json" || exit 1
     for list in "$d/olmo-cache/manifest.jsonl" "$d/manifest.jsonl"; do
         [ ! -f "$list" ] || (cd "${list%/*}" && { sed -n 's/^{"file":"\([^"]*\)".*/\1/p' "$list" && echo manifest.jsonl; } |
             tr '\n' '\0' | xargs -0 rm -f) || exit 1

@@ -62,6 +62,7 @@ remove_made() {
     *) names='[0-9]+\.tks\(\.manifest\.json\)?' ;;
     esac
     find "$d" -maxdepth 1 -type f -regex ".*/\(${2:-$names\|\.sluice-[0-9a-f]*\.tmp}\)" -delete
+    removed=$?
     rmdir "$d" 2>/dev/null
     return 0
 }

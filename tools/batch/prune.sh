@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2034
 # prune.sh - sluice-batch: with "keep = needed", removes files that no later stage reads while other stages run. Sourced
 # by sluice-batch, of which it uses OUT, keep, flow_list, chain_list, stages() and steps().
 

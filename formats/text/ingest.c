@@ -246,7 +246,7 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .member = cfg->member,
         .optional = cfg->optional,
         .any = g->any,
-        .n_any = g->n_read + g->cfg->metadata.n,
+        .n_any = g->n_read,
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
@@ -274,7 +274,7 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
     struct slu_record_cfg rec = {.optional = cfg->optional,
                                  .null_is_missing = cfg->null_is_missing,
                                  .any = g->any,
-                                 .n_any = g->n_read + g->cfg->metadata.n,
+                                 .n_any = g->n_read,
                                  .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
     memcpy(rec.name, cfg->field, sizeof rec.name);

@@ -93,7 +93,7 @@ static void row_any(const struct slu_ingest_run *g, struct slu_ingest_worker *w,
                     const uint8_t *p, struct slu_record *out)
 {
     out->any = w->any;
-    for (size_t i = 0; i < g->n_read + g->cfg->metadata.n; i++) {
+    for (size_t i = 0; i < g->n_read; i++) {
         struct slu_value *v = &w->any[i];
         p = slu_row_get_any(p, v);
         if (v->type != SLU_VALUE_STRING ||
@@ -253,19 +253,21 @@ static int take_metadata(const struct slu_ingest_run *g, struct slu_ingest_worke
 
     slu_buf_clear(&w->meta);
     if (rec->id_len)
-        rc = slu_buf_append(&w->meta, rec->id, rec->id_len, err);
+        rc = slu_buf_append(&w->meta, rec->id, rec->id_len, &w->why);
     for (unsigned i = 0; i < t->n && !rc && rec->any; i++) {
         const size_t before = w->meta.len;
-        rc = slu_meta_put_value(&w->meta, &t->field[i], &rec->any[g->n_read + i],
+        rc = slu_meta_put_value(&w->meta, &t->field[i], &rec->any[g->meta_at + i],
                                 &w->why);
         rec->lacks |= (unsigned)(w->meta.len == before) << (SLU_FIELDS + i);
     }
-    if (rc == SLU_E_FORMAT)
+    if (rc == SLU_E_FORMAT) {
         rec->reject = SLU_REJECT_UNFIT_FIELD;
-    else if (rc)
+        return SLU_OK;
+    }
+    if (rc) {
         *err = w->why;
-    if (rc)
-        return rc == SLU_E_FORMAT ? SLU_OK : rc;
+        return rc;
+    }
     rec->id = (const char *)w->meta.data;
     rec->meta_len = w->meta.len - rec->id_len;
     return SLU_OK;

@@ -24,8 +24,9 @@ void slu_ingest_find_filters(struct slu_ingest_run *g)
         g->any[g->n_read++] = SLU_NEEDS_BY;
         g->any[g->n_read++] = SLU_NEEDS_FROM;
     }
+    g->meta_at = g->n_read;
     for (unsigned i = 0; i < g->cfg->metadata.n; i++)
-        g->any[g->n_read + i] = g->cfg->metadata.field[i].name;
+        g->any[g->n_read++] = g->cfg->metadata.field[i].name;
     g->field_filters =
         f->where || f->ids_keep || f->ids_drop || f->urls_drop || f->fasttext;
     g->filters = g->field_filters || f->rules || f->c4_lines;

@@ -99,9 +99,9 @@ struct slu_ingest_run {
     unsigned n_worker;
     bool filters, field_filters; /* cfg->filter has one; one that needs fields */
     /* Fields of filter.where, then url_field: n_any; then those of needs.h that are
-     * read: n_read; then those of cfg->metadata. */
+     * read; from meta_at on those of cfg->metadata: in all n_read. */
     const char *any[SLU_RECORD_ANY];
-    size_t n_any, n_read;
+    size_t n_any, meta_at, n_read;
     unsigned tok_bytes;
     uint64_t n_tok;
     struct slu_long_text *text; /* the text whose parts are being emitted */

@@ -22,7 +22,7 @@ static int repair_row(const struct slu_ingest_run *g, const struct slu_row_field
     p += f->span_len;
     const size_t any = to->raw.len;
     struct slu_buf string = SLU_BUF_INIT;
-    for (size_t i = 0; i < g->n_read + g->cfg->metadata.n && !rc; i++) {
+    for (size_t i = 0; i < g->n_read && !rc; i++) {
         struct slu_value v;
         p = slu_row_get_any(p, &v);
         slu_buf_clear(&string);

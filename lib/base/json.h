@@ -200,8 +200,7 @@ struct slu_record {
     uint64_t *span; /* n_span pairs begin <= end; borrowed as the strings are */
     size_t n_span;
     const struct slu_value *any; /* n_any values; borrowed as the strings are */
-    size_t
-        meta_len; /* the parser leaves it 0: bytes that a caller puts behind the id */
+    size_t meta_len; /* 0; a caller may put bytes behind the id, and count them here */
 };
 
 /* A parser of records, for one thread. */

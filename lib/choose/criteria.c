@@ -22,7 +22,8 @@ struct slu_criteria {
     bool source_in;
     const struct slu_header *header;
     struct slu_expr_run *where;
-    int field[SLU_EXPR_FIELDS]; /* of the expression: one of metadata, or below 0 OWN */
+    int field
+        [SLU_EXPR_FIELDS]; /* of the expression: its number in the metadata, or below 0 one of `own` */
 };
 
 /* What a document has without metadata, as fields of an expression. */
@@ -275,12 +276,12 @@ static void get_field(void *ctx, size_t i, struct slu_value *out)
     }
 }
 
-static bool has_null(const struct asked *a)
+static bool has_null(struct asked *a)
 {
     struct slu_value v = {.type = SLU_VALUE_STRING};
 
     for (size_t i = 0; i < slu_expr_n_field(a->c->cfg->where); i++) {
-        get_field((void *)(uintptr_t)a, i, &v);
+        get_field(a, i, &v);
         if (v.type == SLU_VALUE_NULL)
             return true;
     }

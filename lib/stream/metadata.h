@@ -103,12 +103,12 @@ SLU_MUST_USE int slu_meta_put_value(struct slu_buf *out, const struct slu_meta_f
 struct slu_value slu_meta_to_value(enum slu_meta_type type,
                                    const struct slu_meta_value *v);
 
-/* Append the bytes of a column's element: that of an entry (v NULL: null), for a name
- * its number, for a text its length; and add the entry of an element, which is the
- * other way. Only of types with a width. slu_meta_is_null: whether the element is. */
+/* Appends the element of a value to a column of the stream; v NULL: null. For types with
+ * a width; the writer makes the elements of names and texts. */
 SLU_MUST_USE int slu_meta_put_element(struct slu_buf *column, enum slu_meta_type type,
                                       const struct slu_meta_value *v,
                                       struct slu_err *err);
+/* Whether the element, of any type, is null. */
 bool slu_meta_is_null(enum slu_meta_type type, const uint8_t *element);
 /* Whether it is no NaN or infinity, which no value is. */
 bool slu_meta_is_finite(enum slu_meta_type type, const uint8_t *element);

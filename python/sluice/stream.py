@@ -19,11 +19,10 @@ PADDING = (1 << 64) - 1
 MAGIC = b"\xf5TKS"
 _LABELS, _NO_TOKENS, _SCORES, _MASKS, _INNER_PADDING, _METADATA = 1, 2, 4, 8, 16, 32
 _FLAGS = _LABELS | _NO_TOKENS | _SCORES | _MASKS | _INNER_PADDING | _METADATA
-# Types of metadata by their numbers: name, column, and the bits of the element that means null.
+# Types of metadata, in the order of their numbers, from 1: a column, and the bits of the element that means null.
 _TYPES = {
-    1: ("name", "<u4", 0xFFFFFFFF), 2: ("text", "<u4", 0xFFFFFFFF), 3: ("u8", "u1", 0xFF),
-    4: ("u32", "<u4", 0xFFFFFFFF), 5: ("u64", "<u8", PADDING), 6: ("f32", "<f4", 0x7FC00000),
-    7: ("i64", "<i8", 1 << 63), 8: ("f64", "<f8", 0x7FF8000000000000),
+    "name": ("<u4", 0xFFFFFFFF), "text": ("<u4", 0xFFFFFFFF), "u8": ("u1", 0xFF), "u32": ("<u4", 0xFFFFFFFF),
+    "u64": ("<u8", PADDING), "f32": ("<f4", 0x7FC00000), "i64": ("<i8", 1 << 63), "f64": ("<f8", 0x7FF8000000000000),
 }  # fmt: skip
 _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
@@ -302,9 +301,9 @@ class StreamFile:
         out = {}
         for _ in range(n_field):
             kind, scope, _, n = struct.unpack_from("<BBHI", b, at)
-            if scope or kind not in _TYPES:
+            if scope or not 1 <= kind <= len(_TYPES):
                 raise SluiceError(f"{self.path}: metadata of another version; a newer sluice reads it")
-            out[b[at + 8 : at + 8 + n].decode("utf-8", "surrogateescape")] = _TYPES[kind][0]
+            out[b[at + 8 : at + 8 + n].decode("utf-8", "surrogateescape")] = list(_TYPES)[kind - 1]
             at += (8 + n + 7) & ~7
         return out
 
@@ -324,8 +323,7 @@ class StreamFile:
         if kind is None:
             return out
         column, texts = c.metadata[name]
-        none = next(bits for t, _, bits in _TYPES.values() if t == kind)
-        has = np.flatnonzero(column.view(f"<u{column.itemsize}") != none)
+        has = np.flatnonzero(column.view(f"<u{column.itemsize}") != _TYPES[kind][1])
         if kind == "name":
             values = self.names(b"VALS")[member]
             out[has] = [values[n] for n in column[has].tolist()]
@@ -363,7 +361,7 @@ class StreamFile:
         ids = column("u1", n_id).tobytes()
         metadata = {}
         for name, kind in h.metadata.items():
-            size, none = next((d, bits) for t, d, bits in _TYPES.values() if t == kind)
+            size, none = _TYPES[kind]
             of = column(size, n_seg)
             n_text = int(of[of != none].sum(dtype=np.int64)) if kind == "text" else 0
             metadata[name] = of, column("u1", n_text).tobytes()

@@ -5,10 +5,10 @@
  * A report begins with the members of lib/flow/made.h, on one line. Of a program that
  * reads no stream, "all_inputs" on this line is a hash of the names, sizes and times of all
  * inputs, which decide where parts are cut; and "inputs" lists those of the part, as the
- * manifest does. "outputs" are the files that options name, and the report.json of a set, see
- * cli_manifest.h; with --compare the first line begins with "outputs" if this stage writes
- * any, so that each report must be compared. Of the inputs that no manifest lists the contents are not read again,
- * so they are known by size and time alone.
+ * manifest does. "outputs" are the files that options name, and the report.json of a
+ * set, see cli_manifest.h; with --compare the first line begins with "outputs" if this
+ * stage writes any, so that each report must be compared. Of the inputs that no manifest
+ * lists the contents are not read again, so they are known by size and time alone.
  */
 #ifndef SLU_CLI_RECORD_H
 #define SLU_CLI_RECORD_H

@@ -269,13 +269,13 @@ printf '%s\n' 'input = in/*.jsonl' 'parts = 2' 'tokenize = --id-field id' 'choos
     'decompose = --min 64 --max 512 --label-token' 'pack =' 'shuffle = --format wds --shard-sequences 16' >lists
 check "choose by a list alone" shell 'sluice-batch --local 2 lists listed >log 2>&1'
 same "  drops what it has" 1 "$(json listed/stats/choose.0.json 'd["documents"]["dropped"]["ids-drop"]')"
-check "the list with another time: nothing to do" shell 'touch drop && sluice-batch --local 2 lists listed 2>err | grep -q "all is done"'
+check "the list with another time: nothing to do" shell 'touch drop && sluice-batch --local 2 lists listed 2>err | grep -c "all is done"'
 tail -n 1 c.jsonl | sed 's/.*"id": *"\?\([^",}]*\).*/\1/' >>drop
 sluice-batch status listed >log 2>&1
 check "the list was changed: status" grep -q "^sluice-batch: choose: was made with other contents of the file of --ids-drop; 'sluice-batch resume .*listed' makes it again" log
 check "  counts it as not done" grep -q '^choose  *2  *0 ' log
 check "  and not as failed" shell '! grep -q failed$ log && ! grep -q "ended before it began" log'
-same "  the parts to make are those" "choose 0-1" "$(sluice-batch --pending listed 2>err | head -n 1)"
+same "  the parts to make are those" "choose 0-1" "$(sluice-batch --pending listed 2>err | sed -n 1p)"
 files listed >before
 status "  clean" 0 sluice-batch clean listed
 check "  says the same, and keeps what is needed" grep -q 'listed: not whole' out
@@ -299,8 +299,8 @@ status "  and with the first version again" 0 sluice-batch resume --local 2 two
 check "  only that part is made again" grep -qx '  kept: tokenize choose (1 of 2 parts)' out
 same "  the bytes of one version" "$(sha_tree anew/shards)" "$(sha_tree two/shards)"
 cp in/a.jsonl in/new.jsonl
-check "a new file that matches is named" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: in/new.jsonl: matches the recipe.s inputs, and was not there"'
-check "  by resume too" shell 'sluice-batch resume --local 2 listed 2>&1 >log | grep -q "^sluice-batch: in/new.jsonl: matches"'
+check "a new file that matches is named" shell 'sluice-batch status listed 2>&1 >status.out | grep -c "^sluice-batch: in/new.jsonl: matches the recipe.s inputs, and was not there"'
+check "  by resume too" shell 'sluice-batch resume --local 2 listed 2>&1 >log | grep -c "^sluice-batch: in/new.jsonl: matches"'
 status "  the recipe again reads it" 0 sluice-batch --local 2 lists listed
 check "  makes all again" grep -qx '  kept: -' out
 sluice-batch --local 2 lists anew-2 >/dev/null
@@ -310,11 +310,11 @@ same "  the bytes of a fresh run" "$(sha_tree anew-2/shards)" "$(sha_tree listed
 sed 's,^input = .*,input = in/*.[j]sonl,' lists >worded
 status "other words for the same files" 0 sluice-batch --local 2 worded listed
 status "  a part by hand, where all were done" 0 sluice-batch task listed tokenize 0
-check "  is as it was" shell 'sluice-batch resume --local 2 listed 2>&1 | grep -q "all is done"'
+check "  is as it was" shell 'sluice-batch resume --local 2 listed 2>&1 | grep -c "all is done"'
 mv drop drop-2
 status "  a part that fails, where all were done" 1 sluice-batch task listed choose 0
 mv drop-2 drop
-check "  is not done for status" shell 'sluice-batch status listed | grep -q "^  choose part 0 on .*: exit status 1\$"'
+check "  is not done for status" shell 'sluice-batch status listed | grep -c "^  choose part 0 on .*: exit status 1\$"'
 status "  and is made again" 0 sluice-batch resume --local 2 listed
 same "  the bytes of a fresh run" "$(sha_tree anew-2/shards)" "$(sha_tree listed/shards)"
 touch in/new.jsonl
@@ -324,7 +324,7 @@ cp in/new.jsonl kept
 echo '{"id":"late","text":"a document more"}' >>in/new.jsonl
 status "an input that grew" 0 sluice-batch resume --local 2 listed
 check "  resume says so, and keeps what was made" grep -q '^sluice-batch: tokenize: was made from .*; what was made of them is kept;' err
-check "  so does status" shell 'sluice-batch status listed 2>&1 >status.out | grep -q "^sluice-batch: tokenize: was made from "'
+check "  so does status" shell 'sluice-batch status listed 2>&1 >status.out | grep -c "^sluice-batch: tokenize: was made from "'
 mv kept in/new.jsonl
 mv in gone
 status "inputs that no part needs any more are gone" 0 sluice-batch --local 2 lists listed

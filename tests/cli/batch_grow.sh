@@ -136,7 +136,7 @@ follows() { # WHAT WHY: by status, --pending and resume, to what a fresh folder 
     sluice-batch --local 1 may M >/dev/null
     status "$1" 0 sluice-batch status J
     check "  status says so" grep -q "^sluice-batch: $2.*; 'sluice-batch resume .*/J' makes it again" err
-    check "  --pending too" shell 'sluice-batch --pending J 2>err | grep -qx "tokenize 0\|exact-sign 0"'
+    check "  --pending too" shell 'sluice-batch --pending J 2>err | grep -cx "tokenize 0\|exact-sign 0"'
     status "  resume" 0 sluice-batch resume --local 1 J
     check "  makes it again" grep -q -e "^  $2" out
     rm -rf F

@@ -334,12 +334,12 @@ empty "  also of its options alone, in another order" "$(compare --ids-drop drop
 empty "  and with lenient ones" "$(compare --ids-drop drop --id-field id --on-error skip c.jsonl drop.jsonl)"
 same "  of another one" "0 was made with --id-field=id, now without|1 was made with --id-field=id, now without" "$(compare --ids-drop drop | paste -sd '|')"
 echo 2 >>drop
-same "  of another list" "0 was made with other contents of the file of --ids-drop" "$(compare --id-field id --ids-drop drop | head -n 1)"
+same "  of another list" "0 was made with other contents of the file of --ids-drop" "$(compare --id-field id --ids-drop drop | sed -n 1p)"
 echo 1 >drop
 touch drop.jsonl
 empty "  of inputs of another time" "$(compare --id-field id --ids-drop drop c.jsonl drop.jsonl)"
 tail -n 20 c.jsonl >drop.jsonl
-check "  of other inputs" shell 'tokenize --part 0/2 --compare reports --id-field id --ids-drop drop c.jsonl drop.jsonl | grep -qE "^1 was made from (another share of |)(c|drop).jsonl"'
+check "  of other inputs" shell 'tokenize --part 0/2 --compare reports --id-field id --ids-drop drop c.jsonl drop.jsonl | grep -cE "^1 was made from (another share of |)(c|drop).jsonl"'
 tokenize --part 0/2 --ids-drop drop --compare reports c.jsonl >record
 check "  and how this one would make it" grep -qE '^"program": "tokenize", "bytes": [0-9]+, "arguments": \[\], "contents": \["--ids-drop=[0-9a-f]{32}"\], "seed": 0, "all_inputs": "[0-9a-f]{32}"$' record
 # outputs that options name, of each part
@@ -354,7 +354,7 @@ same "  one that is gone" "1 rj.1, which it writes, is not there" "$(rejects 'rj
 echo more >rj.1
 same "  another file in its place" "1 rj.1 is not the file that it wrote for --rejects" "$(rejects 'rj.{part}')"
 cp gone rj.1
-same "  other names" "0 g.0, which it writes, is not there" "$(rejects 'g.{part}' | head -n 1)"
+same "  other names" "0 g.0, which it writes, is not there" "$(rejects 'g.{part}' | sed -n 1p)"
 cp rj.0 g.0
 cp rj.1 g.1
 empty "  of files that are equal" "$(rejects 'g.{part}')"

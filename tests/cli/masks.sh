@@ -16,7 +16,7 @@ tokstream --need-all --summary example.tks >k
 same "and has the checksum of the masks" "$(json k 'd["mask_checksum"]')" "$(json j 'd["mask_checksum"]')"
 inspect example.tks >out
 check "so does the summary" grep -q '^  trained on  3 tokens, 50.0 %$' out
-check "inspect --verify" shell 'inspect --verify example.tks | grep -q "3 tokens trained on, checksum of masks"'
+check "inspect --verify" shell 'inspect --verify example.tks | grep -c "3 tokens trained on, checksum of masks"'
 status "a shard format refuses what it would lose" 1 shuffle -q --format megatron -o set example.tks
 check "and says why" grep -q "cannot carry masks" err
 check "nothing is left" test ! -e set

@@ -66,7 +66,7 @@ for p in dedup decompose pack shuffle; do
     rm -f x.tks
 done
 # The size of regular files is known, so progress has the share that is done; of a pipe it is not.
-drawn() { tr '\r' '\n' | grep -q "$1"; }
+drawn() { tr '\r' '\n' | grep -c "$1"; }
 tokenize -q -t bytes --progress always -o y.tks c.jsonl 2>err
 check "tokenize shows its share" drawn '^tokenize: [0-9]* %, ' <err
 for p in decompose pack shuffle dedup inspect; do

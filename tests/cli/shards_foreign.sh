@@ -142,7 +142,7 @@ kept "pack's count" count.0-of-1 other/count.0-of-1 pack --work other --stage co
 shuffle -q --format olmo --shard-sequences 64 -o olmo plain.tks
 cache() { schedule -q --trainer olmo --batch-tokens 512 --olmo-cache "$1" olmo; }
 cache work
-for f in $(cd work && find . -type f | grep -v manifest.jsonl | head -n 4) "$(cd work && find . -name "vsl-*.json")"; do
+for f in $(cd work && find . -type f | grep -v manifest.jsonl | sed -n 1,4p) "$(cd work && find . -name "vsl-*.json")"; do
     rm -rf theirs && mkdir -p "theirs/$(dirname "$f")"
     echo mine >theirs/"$f"
     kept "cache: $(basename "$f" | cut -c 1-20) of somebody" "$f" theirs/"$f" cache theirs/.

@@ -216,7 +216,8 @@ for c in mv rm rmdir find cp mkdir; do
 done
 sluice-batch --local 2 first made >/dev/null
 killed=0 n=20 ended=1 step=40
-[ -z "$MORE" ] || step=7
+[ -z "$MORE" ] || step=21
+[ -z "$FULL" ] || step=7
 while [ "$ended" != 0 ] && [ $n -lt 600 ]; do
     rm -rf victim
     cp -a made victim
@@ -246,7 +247,7 @@ for c in awk sed cat find grep xargs mv rm sort cmp; do
     chmod +x one/$c
 done
 n=7 killed=0 step=61
-[ -z "$MORE" ] || step=23
+[ -z "$MORE" ] || step=41
 [ -z "$FULL" ] || step=1
 while rm -rf victim && cp -a made victim && : >count; do
     code env PATH="$PWD/one:$PATH" COUNT="$PWD/count" AT=$n sluice-batch init small victim >/dev/null 2>&1

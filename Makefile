@@ -142,11 +142,11 @@ LIB_CU  := $(CU_SRC)
 else
 LIB_C   += $(wildcard kernels/none.c)
 endif
-# tools/NAME/ is the program NAME; tools/cli/ is in every program.
-PROGRAM_OBJ = $(patsubst %.c,$O/%.o,$(sort $(wildcard tools/$1/*.c)))
+# tools/NAME/ is the program NAME. All are one executable, to which links by their names lead.
+TOOL_OBJ   := $(patsubst %.c,$O/%.o,$(sort $(wildcard tools/*/*.c)))
 LIB_OBJ    := $(LIB_C:%.c=$O/%.o) $(LIB_CC:%.cc=$O/%.o) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
 LIB_SO     := $O/libsluice.so.$(SOVERSION)
-COMMON_OBJ := $(call PROGRAM_OBJ,cli)
+SLUICE     := $O/bin/sluice
 BIN        := $(PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
 UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
@@ -174,10 +174,16 @@ $(LIB_SO): $(LIB_OBJ) $O/libsluice.map
 	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$O/libsluice.map \
 	    -Wl,-Bsymbolic-functions -o $@ $(LIB_OBJ) $(LDLIBS_ALL)
 
-$(foreach p,$(PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(call PROGRAM_OBJ,$p)))
-$(BIN): $(COMMON_OBJ) $O/libsluice.a
+$(SLUICE): $(TOOL_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
+$(BIN): $(SLUICE)
+	$(Q)ln -sfn sluice $@
+$O/tools/sluice/sluice.o: CPPFLAGS_ALL += -DSLU_PROGRAM_PREFIX='"$(PROGRAM_PREFIX)"'
+$O/tools/sluice/sluice.o: $O/prefix
+$O/prefix: force
+	@mkdir -p $(@D)
+	@echo '$(PROGRAM_PREFIX)' | cmp -s - $@ || echo '$(PROGRAM_PREFIX)' > $@
 
 $O/bin/$(PROGRAM_PREFIX)sluice-%: $(SCRIPTS)
 	@mkdir -p $(@D)
@@ -261,7 +267,7 @@ clean:
 ifneq ($(V),1)
 Q := @
 ifneq ($(MAKE_TERMERR),)
-OBJECTS    := $(sort $(LIB_OBJ) $(COMMON_OBJ) $(foreach p,$(PROGRAMS),$(call PROGRAM_OBJ,$p)))
+OBJECTS    := $(sort $(LIB_OBJ) $(TOOL_OBJ))
 N_OBJECT   := $(words $(OBJECTS))
 THERE      := $(wildcard $(OBJECTS))
 LINE_END    = @printf '\r\033[K' >&2

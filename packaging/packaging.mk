@@ -48,10 +48,9 @@ installed: lib
 
 install-programs: programs
 	install -d '$(BINDIR)' '$(SHAREDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
-	install $(STRIP) -m 755 $(BIN) '$(BINDIR)'
+	install $(STRIP) -m 755 $(SLUICE) '$(BINDIR)'
+	for p in $(PROGRAMS); do ln -sfn sluice "$(BINDIR)/$(PROGRAM_PREFIX)$$p" || exit 1; done
 	install -m 755 $(SCRIPT_BIN) '$(BINDIR)'
-	sed -e 's|@PROGRAM_PREFIX@|$(PROGRAM_PREFIX)|' -e 's|@PROGRAMS@|$(COMMANDS)|' tools/sluice/sluice > '$(BINDIR)/sluice'
-	chmod 755 '$(BINDIR)/sluice'
 	install -d '$(PYTHONDIR)'
 	install -m 644 python/sluice/*.py '$(PYTHONDIR)'
 	install -m 644 $(SHARED) '$(SHAREDIR)'

@@ -60,7 +60,7 @@ $O/shim/%.so: tests/shim/%.c
 # Programs and a unit test with a fake device (tests/fake), which auto uses for any amount of work.
 # The fake's functions come before those of the archive, with and without CUDA.
 FAKE     := pack decompose inspect
-FAKE_BIN := $(FAKE:%=$O/fake/bin/%)
+FAKE_BIN := $(FAKE:%=$O/fake/bin/%) $O/fake/bin/sluice
 FAKE_OBJ := $O/tests/fake/device_fake.o $O/tests/fake/kernels_fake.o $O/fake/device.o
 UNIT     := $O/unit/test_fake $(UNIT) # it takes longest
 
@@ -68,8 +68,11 @@ $O/fake/device.o: lib/base/device.c $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -DSLU_DEVICE_EAGER $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(foreach p,$(FAKE),$(eval $O/fake/bin/$p: $(call PROGRAM_OBJ,$p)))
-$(FAKE_BIN): $(COMMON_OBJ) $(FAKE_OBJ) $O/libsluice.a
+$(FAKE:%=$O/fake/bin/%): $O/fake/bin/sluice
+$(FAKE:%=$O/emu/bin/%): $O/emu/bin/sluice
+$(FAKE:%=$O/fake/bin/%) $(FAKE:%=$O/emu/bin/%):
+	$(Q)ln -sfn sluice $@
+$O/fake/bin/sluice: $(TOOL_OBJ) $(FAKE_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 
@@ -89,7 +92,7 @@ $O/unit/test_kernels: $(TEST_KERNELS) $O/libsluice.a
 # library. Only nvcc is needed, so this works in builds without CUDA, too.
 EMU_OBJ := $(patsubst tests/%.c,$O/tests/%.o,$(filter-out tests/emu/test_%,$(wildcard tests/emu/*.c)))
 EMU_CU  := $(CU_SRC:%.cu=$O/emu/%.cu.o)
-EMU_BIN := $(FAKE:%=$O/emu/bin/%) $O/emu/test_kernels $O/emu/test_scan $O/emu/test_calls
+EMU_BIN := $(FAKE:%=$O/emu/bin/%) $O/emu/bin/sluice $O/emu/test_kernels $O/emu/test_scan $O/emu/test_calls
 EMU_HOME = $(realpath $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.*TOP=//p'))
 UNIT    += $O/unit/test_emu $O/unit/test_opcodes
 EMU_ARCH := $(foreach a,80 90 100,-gencode arch=compute_$a,code=compute_$a)
@@ -100,8 +103,7 @@ $O/emu/kernels/%.cu.o: kernels/%.cu $O/flags
 
 $O/tests/emu/cudart.o $O/tests/emu/test_calls.o: CPPFLAGS_ALL += -isystem $(EMU_HOME)/include
 
-$(foreach p,$(FAKE),$(eval $O/emu/bin/$p: $(call PROGRAM_OBJ,$p)))
-$(FAKE:%=$O/emu/bin/%): $(COMMON_OBJ) $O/fake/device.o $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
+$O/emu/bin/sluice: $(TOOL_OBJ) $O/fake/device.o $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(PKG_LIBS) -lm -pthread $(LDLIBS)
 
@@ -338,8 +340,8 @@ fuzz:
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ   := $(FUZZ_C:tests/fuzz/%.c=$O/fuzzers/%)
 
-# This one needs the code of all programs, without main().
-$O/fuzzers/fuzz_manifest: $(filter-out $O/tools/cli/main.o,$(COMMON_OBJ))
+# This one needs what the programs share.
+$O/fuzzers/fuzz_manifest: $(filter $O/tools/cli/%,$(TOOL_OBJ))
 $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
@@ -366,7 +368,7 @@ arm64:
 check-arm64: programs
 	@O='$O' FULL='$(FULL)' tests/arm64
 
-objects: $O/libsluice.a $(foreach p,cli $(PROGRAMS),$(call PROGRAM_OBJ,$p))
+objects: $O/libsluice.a $(TOOL_OBJ)
 
 help:
 	@sed -n 's/^#H //p' tests/tests.mk packaging/packaging.mk

@@ -12,6 +12,31 @@ options() {
         check "$p --help lists $o" grep -qE -e "(^|[ ,[|])$o([ ,=[|]|\$)" help
     done
 }
+# All programs are one executable, by links or by its first word.
+if [ -z "${PROGRAM_PREFIX:-}" ]; then
+    sluice=$BIN/sluice
+    programs='tokenize dedup choose decompose pack shuffle forget schedule inspect'
+    "$sluice" help >help
+    for p in $programs sluice-batch sluice-chat; do
+        check "sluice help lists $p" grep -q "^  $p  *[A-Z][^()]*\.\$" help
+    done
+    same "sluice inspect is inspect" "$(inspect --help)" "$("$sluice" inspect --help)"
+    same "  so is help inspect" "$(inspect --help)" "$("$sluice" help inspect)"
+    check "sluice batch is sluice-batch" shell '"$1" batch --help >help && grep "^usage: sluice-batch " help' - "$sluice"
+    status "an unknown program" 2 "$sluice" "$(printf 'a\033b')"
+    same "  is named" "sluice: 'a?b' is not a program of sluice; the programs are: $programs sluice-batch sluice-chat" "$(cat err)"
+    mkdir links taken
+    check "--link" "$sluice" --link links
+    same "  makes all" "$(printf '%s\n' $programs sluice-batch sluice-chat | sort)" "$(ls links)"
+    check "  they run" links/inspect --version
+    check "  again" "$sluice" --link links
+    echo mine >taken/pack
+    status "a stranger's program" 2 "$sluice" --link taken
+    same "  stays, alone" pack "$(ls taken)"
+    status "--link to what is no folder" 2 "$sluice" --link taken/pack
+    ln -s "$sluice" tokeniser
+    status "a link of another name takes the program's as a word" 0 ./tokeniser inspect --version
+fi
 common="-o -T -M --tmpdir --seed --facts --compare --stats --progress -q -v -V -h --no-provenance -z -f --part --part-base"
 # shellcheck disable=SC2086 # a list
 {

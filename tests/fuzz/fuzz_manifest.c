@@ -23,9 +23,9 @@ struct opts {
 };
 
 static const struct cli_opt options[] = {
-    {"min", 0, CLI_COUNT, offsetof(struct opts, min), "N", "", NULL, CLI_RESULT, NULL},
-    {"rejects", 0, CLI_OUTPUT, offsetof(struct opts, rejects), "FILE", "", NULL,
-     CLI_NOTHING, NULL},
+    {"min", 0, CLI_COUNT, offsetof(struct opts, min), "N", "", NULL},
+    {"rejects", 0, CLI_OUTPUT, offsetof(struct opts, rejects), "FILE", "",
+     .effect = CLI_NOTHING},
     {NULL}};
 
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
@@ -34,13 +34,13 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     return rc ? rc : cli_inputs_add(in, ctx->input[1], 3, 9, err);
 }
 
-/* Every fuzzer that links tools/ is a program without run. */
-const struct slu_tool slu_tool = {.name = "fuzz",
-                                  .synopsis = "",
-                                  .summary = "",
-                                  .opt = options,
-                                  .opts_size = sizeof(struct opts),
-                                  .inputs = inputs};
+/* A program without run. */
+static const struct slu_tool fuzz_tool = {.name = "fuzz",
+                                          .synopsis = "",
+                                          .summary = "",
+                                          .opt = options,
+                                          .opts_size = sizeof(struct opts),
+                                          .inputs = inputs};
 
 static int begin(struct cli_ctx *ctx, bool *skip)
 {
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     n--;
     char output[256];
     snprintf(output, sizeof output, "%s", in_folder("out"));
-    struct cli_ctx ctx = {.tool = &slu_tool, .opts = &o, .input = input, .n_input = 2};
+    struct cli_ctx ctx = {.tool = &fuzz_tool, .opts = &o, .input = input, .n_input = 2};
     ctx.common = (struct cli_common){.output = output,
                                      .manifest = true,
                                      .threads = 1,

@@ -290,7 +290,7 @@ static bool prints(const void *opts)
     return !((const struct choose_opts *)opts)->partition;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool choose_tool = {
     .name = "choose",
     .synopsis = "[--domain NAME,...] [--source NAME,...] [--length MIN..MAX]\n"
                 "[--score COMPARISON,...] [--where EXPR]\n"

@@ -1,10 +1,10 @@
 /* cli.h - options, messages, reports and progress of every program, from one table.
  *
  * A program is a folder tools/NAME. Its NAME.c defines `const struct slu_tool
- * slu_tool`: the option table, which drives parsing, --help and the provenance chain,
- * and `run`. tools/cli/main.c owns main(): main() parses, opens the report, calls run,
- * prints the one line of a fault and chooses the exit status. The program's own part is
- * parse -> open -> one library call -> close.
+ * NAME_tool`: the option table, which drives parsing, --help and the provenance chain,
+ * and `run`. cli_main parses, opens the report, calls run, prints the one line of a
+ * fault and chooses the exit status. The program's own part is parse -> open -> one
+ * library call -> close. All programs are one executable (tools/sluice/sluice.c).
  */
 #ifndef SLU_CLI_H
 #define SLU_CLI_H
@@ -211,7 +211,11 @@ struct slu_tool {
     void (*release)(void *opts);
 };
 
-extern const struct slu_tool slu_tool;
+extern const struct slu_tool tokenize_tool, dedup_tool, choose_tool, decompose_tool,
+    pack_tool, shuffle_tool, forget_tool, schedule_tool, inspect_tool;
+
+/* Runs the program; returns the exit status. Once a process: it sets signals. */
+int cli_main(const struct slu_tool *tool, int argc, char **argv);
 
 /* The name of the stage to run, for reports; NULL: no stage. */
 const char *cli_stage_of(const struct cli_ctx *ctx);

@@ -1,4 +1,4 @@
-/* main.c - main() of every program: everything around slu_tool.run. */
+/* main.c - a run of a program: everything around slu_tool.run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -23,6 +23,8 @@ static void open_standard_fds(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+static const struct slu_tool *running; /* for `stopped` */
+
 /* An output gets its final name only when it is complete (lib/base/io.h), so an
  * unfinished output leaves no file. Complete shards of a set stay, and the next run of
  * shuffle continues the set. */
@@ -30,7 +32,7 @@ static void stopped(int signo)
 {
     static const char line[] =
         "stopped by a signal; what was not finished left no file\n";
-    const char *name = slu_tool.name;
+    const char *name = running->name;
     (void)!write(STDERR_FILENO, name, strlen(name));
     (void)!write(STDERR_FILENO, ": ", 2);
     (void)!write(STDERR_FILENO, line, sizeof line - 1);
@@ -77,17 +79,18 @@ static int flush_stdout(struct slu_err *err)
 /* If a device was asked for by name, warns that no kernel ran there. */
 static void warn_of_idle_device(struct cli_ctx *ctx)
 {
-    if (slu_tool.uses_device && ctx->common.device == SLU_DEVICE_CUDA &&
+    if (ctx->tool->uses_device && ctx->common.device == SLU_DEVICE_CUDA &&
         !(ctx->device && ctx->device->taken))
         cli_warn(ctx, "--device cuda: no kernel had work to do, the CPU did all of it");
 }
 
-int main(int argc, char **argv)
+int cli_main(const struct slu_tool *tool, int argc, char **argv)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct cli_ctx ctx = {.tool = &slu_tool};
+    struct cli_ctx ctx = {.tool = tool};
     enum cli_outcome outcome = CLI_RUN;
 
+    running = tool;
     open_standard_fds();
     set_signals();
     /* Large blocks return to the system when they are freed, because -M limits the
@@ -95,16 +98,16 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     mallopt(M_ARENA_MAX, 4);
 
-    ctx.opts = calloc(1, slu_tool.opts_size ? slu_tool.opts_size : 1);
-    int rc = ctx.opts ? SLU_OK : slu_fail_nomem(&err, slu_tool.opts_size);
-    if (!rc && slu_tool.defaults)
-        slu_tool.defaults(ctx.opts);
+    ctx.opts = calloc(1, tool->opts_size ? tool->opts_size : 1);
+    int rc = ctx.opts ? SLU_OK : slu_fail_nomem(&err, tool->opts_size);
+    if (!rc && tool->defaults)
+        tool->defaults(ctx.opts);
     if (!rc)
         rc = cli_parse(&ctx, argc, argv, &outcome, &err);
     if (!rc && outcome == CLI_HELP)
-        cli_print_help(&slu_tool, stdout);
+        cli_print_help(tool, stdout);
     if (!rc && outcome == CLI_VERSION)
-        printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
+        printf("%s (sluice) %s\n", tool->name, SLU_VERSION);
     const bool asked = ctx.common.facts || ctx.common.compare;
     if (!rc && outcome == CLI_RUN && asked)
         rc = ctx.common.facts ? cli_print_facts(&ctx, &err) : cli_compare(&ctx, &err);
@@ -116,7 +119,7 @@ int main(int argc, char **argv)
         if (!rc)
             rc = cli_manifest_begin(&ctx, &skip, &err);
         if (!rc && !skip) {
-            rc = slu_tool.run(&ctx, &err);
+            rc = tool->run(&ctx, &err);
             if (!rc) {
                 cli_report_input(&ctx);
                 warn_of_idle_device(&ctx);
@@ -138,8 +141,8 @@ int main(int argc, char **argv)
     cli_manifest_free(&ctx);
     cli_outputs_free(&ctx);
     cli_names_release(&ctx.expanded);
-    if (slu_tool.release && ctx.opts)
-        slu_tool.release(ctx.opts);
+    if (tool->release && ctx.opts)
+        tool->release(ctx.opts);
     free(ctx.opts);
     return !rc ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -471,7 +471,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool decompose_tool = {
     .name = "decompose",
     .synopsis = "[--min N] [--max N | --buckets L,L,...] [--split greedy|random]\n"
                 "[--label-token] [--tail keep|drop] [--min-length N] [--max-length N]\n"

@@ -427,7 +427,7 @@ static void release(void *opts)
     free(((struct dedup_opts *)opts)->against.item);
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool dedup_tool = {
     .name = "dedup",
     .synopsis =
         "[--exact] [--on all|trained] [--against INDEX ...] [--save-index INDEX]\n"

@@ -469,7 +469,7 @@ static bool prints(const void *opts)
     return false;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool forget_tool = {
     .name = "forget",
     .synopsis = "--ids-drop FILE [--pad-id N] [--list FILE [--schedule FILE]]\n"
                 "[--accept-mismatch] -o DIR SET",

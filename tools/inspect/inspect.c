@@ -340,7 +340,7 @@ static bool prints(const void *p)
     return !o->svg || o->json || o->histogram || o->verify;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool inspect_tool = {
     .name = "inspect",
     .synopsis = "[--groups domain] [--json] [--svg FILE [--title TEXT]] [FILE ...]\n"
                 "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"

@@ -584,7 +584,7 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
     return o->order ? 28 : 8;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool pack_tool = {
     .name = "pack",
     .synopsis = "[--length L] [--method METHOD] [--buckets LIST] "
                 "[--padding-threshold FRACTION]\n"

@@ -215,7 +215,7 @@ static bool prints(const void *p)
     return !o->json && !o->olmo_cache;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool schedule_tool = {
     .name = "schedule",
     .synopsis =
         "[--trainer openlm|olmo|generic] [--curriculum NAME|ODDS] [--cycles N]\n"

@@ -414,7 +414,7 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
     return 8;
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool shuffle_tool = {
     .name = "shuffle",
     .synopsis = "[--mix NAME=WEIGHT,...] [--order ORDER] [--max-tokens N]\n"
                 "[--sample FRACTION] [-o FILE] [STREAM ...]\n"

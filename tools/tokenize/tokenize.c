@@ -577,7 +577,7 @@ static void release(void *opts)
     tokenize_release_filters(opts);
 }
 
-const struct slu_tool slu_tool = {
+const struct slu_tool tokenize_tool = {
     .name = "tokenize",
     .synopsis =
         "[-t TOKENIZER] [--field NAME] [--format FORMAT] [--part I/N]\n"

@@ -1,0 +1,181 @@
+/* sluice.c - main(): all programs are one executable, `sluice`. A link to it by the name
+ * of a program is that program, as is `sluice PROGRAM`. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "tools/cli/cli.h"
+
+#ifndef SLU_PROGRAM_PREFIX
+#define SLU_PROGRAM_PREFIX "" /* begins the names of links and scripts */
+#endif
+
+enum { EXIT_USAGE = 2 };
+
+/* The programs in the order of the data's way, and the scripts. */
+static const struct program {
+    const char *name;
+    const struct slu_tool *tool; /* NULL: a script beside the executable */
+    const char *summary;         /* of a script */
+} programs[] = {
+    {"tokenize", &tokenize_tool, NULL},
+    {"dedup", &dedup_tool, NULL},
+    {"choose", &choose_tool, NULL},
+    {"decompose", &decompose_tool, NULL},
+    {"pack", &pack_tool, NULL},
+    {"shuffle", &shuffle_tool, NULL},
+    {"forget", &forget_tool, NULL},
+    {"schedule", &schedule_tool, NULL},
+    {"inspect", &inspect_tool, NULL},
+    {"sluice-batch", NULL,
+     "Runs the whole line as jobs of a cluster or of this machine."},
+    {"sluice-chat", NULL,
+     "Turns dialogues into text by a chat template, with the spans of it that are "
+     "trained on."},
+};
+enum { N_PROGRAM = sizeof programs / sizeof *programs };
+
+static int usage_error(const char *fmt, ...) SLU_PRINTF(1, 2);
+static int usage_error(const char *fmt, ...)
+{
+    char line[PATH_MAX + 256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    slu_printable(line);
+    fprintf(stderr, "sluice: %s\n", line);
+    return EXIT_USAGE;
+}
+
+static const struct program *find(const char *name)
+{
+    for (int i = 0; i < N_PROGRAM; i++) {
+        const char *known = programs[i].name;
+        const bool script = !programs[i].tool; /* `sluice batch` is sluice-batch */
+        if (!strcmp(name, known) ||
+            (script && !strcmp(name, known + strlen("sluice-"))))
+            return &programs[i];
+    }
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    char list[256] = "";
+    for (int i = 0; i < N_PROGRAM; i++) {
+        const size_t n = strlen(list);
+        snprintf(list + n, sizeof list - n, "%s%s", i ? " " : "", programs[i].name);
+    }
+    return usage_error("'%s' is not a program of sluice; the programs are: %s", name,
+                       list);
+}
+
+/* The absolute path of what is installed beside the executable. False: too long. */
+static bool beside(const char *name, char path[PATH_MAX])
+{
+    const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n <= 0)
+        return false;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    const size_t room = PATH_MAX - (size_t)(slash + 1 - path);
+    const int len = snprintf(slash + 1, room, SLU_PROGRAM_PREFIX "%s", name);
+    return len >= 0 && (size_t)len < room;
+}
+
+static void print_help(void)
+{
+    printf("usage: sluice PROGRAM [OPTION ...] [FILE ...]\n"
+           "       sluice help [PROGRAM]\n"
+           "       sluice --link DIR\n\n"
+           "Runs a program of sluice.\n\n");
+    for (int i = 0; i < N_PROGRAM; i++) {
+        const struct program *p = &programs[i];
+        printf("  %-14s ", p->name);
+        const char *s = p->tool ? p->tool->summary : p->summary, *bracket;
+        for (; (bracket = strstr(s, " (")); s = strchr(bracket, ')') + 1)
+            printf("%.*s", (int)(bracket - s), s); /* the rest is for its own --help */
+        puts(s);
+    }
+    printf("\nSee sluice(7).\n");
+}
+
+static int make_links(const char *dir)
+{
+    char target[PATH_MAX], link[PATH_MAX], real_target[PATH_MAX], real_link[PATH_MAX];
+    struct stat st;
+    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+        return usage_error("--link: %s is not a folder", dir);
+    for (int make = 0; make < 2; make++) /* all or none */
+        for (int i = 0; i < N_PROGRAM; i++) {
+            const char *name = programs[i].name;
+            if (!beside(name, target) || snprintf(link, sizeof link, "%s/%s", dir,
+                                                  name) >= (int)sizeof link)
+                return usage_error("--link: %s: the path is too long", dir);
+            if (!make) {
+                if (access(link, F_OK) < 0)
+                    continue;
+                if (!realpath(link, real_link) || !realpath(target, real_target) ||
+                    strcmp(real_link, real_target))
+                    return usage_error("--link: %s exists and is not sluice's; "
+                                       "nothing was linked",
+                                       link);
+            } else if ((unlink(link) < 0 && errno != ENOENT) ||
+                       symlink(target, link) < 0) {
+                usage_error("--link: %s: %s", link, strerror(errno));
+                return EXIT_FAILURE;
+            }
+        }
+    return EXIT_SUCCESS;
+}
+
+static int run(const struct program *p, int argc, char **argv)
+{
+    if (p->tool)
+        return cli_main(p->tool, argc, argv);
+    char path[PATH_MAX];
+    if (!beside(p->name, path))
+        return usage_error("%s: its folder cannot be found", p->name);
+    argv[0] = path;
+    execv(path, argv);
+    usage_error("%s: %s", path, strerror(errno));
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    static const char prefix[] = SLU_PROGRAM_PREFIX;
+    const char *name = argc ? argv[0] : "sluice", *slash = strrchr(name, '/');
+    if (slash)
+        name = slash + 1;
+    if (!strncmp(name, prefix, sizeof prefix - 1) && find(name + sizeof prefix - 1))
+        return run(find(name + sizeof prefix - 1), argc, argv);
+
+    const char *command = argc > 1 ? argv[1] : "help";
+    if (!strcmp(command, "--version") || !strcmp(command, "-V"))
+        return printf("sluice %s\n", SLU_VERSION) < 0 || fflush(stdout) ? EXIT_FAILURE
+                                                                       : EXIT_SUCCESS;
+    if (!strcmp(command, "--link")) {
+        if (argc != 3)
+            return usage_error("--link wants a folder for the links, one that $PATH "
+                               "has");
+        return make_links(argv[2]);
+    }
+    if (!strcmp(command, "help") || !strcmp(command, "--help") ||
+        !strcmp(command, "-h")) {
+        if (argc > 2) {
+            char *help[] = {argv[2], (char[]){"--help"}, NULL};
+            return find(argv[2]) ? run(find(argv[2]), 2, help) : unknown(argv[2]);
+        }
+        print_help();
+        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    return find(command) ? run(find(command), argc - 1, argv + 1) : unknown(command);
+}

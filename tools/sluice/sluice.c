@@ -116,8 +116,8 @@ static int make_links(const char *dir)
     for (int make = 0; make < 2; make++) /* all or none */
         for (int i = 0; i < N_PROGRAM; i++) {
             const char *name = programs[i].name;
-            if (!beside(name, target) || snprintf(link, sizeof link, "%s/%s", dir,
-                                                  name) >= (int)sizeof link)
+            if (!beside(name, target) ||
+                snprintf(link, sizeof link, "%s/%s", dir, name) >= (int)sizeof link)
                 return usage_error("--link: %s: the path is too long", dir);
             if (!make) {
                 if (access(link, F_OK) < 0)
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "help";
     if (!strcmp(command, "--version") || !strcmp(command, "-V"))
         return printf("sluice %s\n", SLU_VERSION) < 0 || fflush(stdout) ? EXIT_FAILURE
-                                                                       : EXIT_SUCCESS;
+                                                                        : EXIT_SUCCESS;
     if (!strcmp(command, "--link")) {
         if (argc != 3)
             return usage_error("--link wants a folder for the links, one that $PATH "

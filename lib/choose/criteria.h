@@ -7,10 +7,7 @@
  * SLU_E_MISMATCH. The score is slu_seq_score; a sequence without a score fails every
  * comparison.
  *
- * `where` is an expression (lib/filter/expr.h) over domain, source, id, length and score,
- * as above, and the fields of the stream's metadata; what a document does not have is
- * null. A sequence of which the expression cannot be told because a field is null is not
- * chosen; a value whose type does not fit is SLU_E_FORMAT.
+ * `where` is an expression over what a sequence has (lib/filter/where.h).
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -21,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/filter/expr.h"
 #include "lib/filter/idset.h"
+#include "lib/filter/where.h"
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
 #include "lib/stream/compare.h"

@@ -163,7 +163,7 @@ static int put_twice(const struct slu_account *total, struct slu_buf *out,
     for (unsigned i = 0; i < total->n_dropped; i++) {
         kept |= !strcmp(total->dropped[i].reason, "kept");
         held |= !strcmp(total->dropped[i].reason, "holdout");
-        other |= !strcmp(total->dropped[i].reason, "other-domains");
+        other |= !strncmp(total->dropped[i].reason, "other-", 6);
     }
     return other || (kept && held)
                ? slu_buf_printf(out, err,

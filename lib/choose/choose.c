@@ -17,24 +17,26 @@ enum { PART_SHIFT = 48 };
 /* Words of TOTAL: the sums of one part. */
 enum { T_GROUP, T_DOCUMENTS, T_TOKENS, TOTAL_WORDS };
 
+/* Groups whose sums wait in memory. Those of others are rows of TOTAL at once, several
+ * for a group. */
+enum { SUMS = 8192 };
+
 struct sums {
-    uint64_t documents, tokens;
+    uint64_t group, documents, tokens;
 };
 
 struct slu_choose {
     struct slu_choose_cfg cfg;
     struct slu_criteria *criteria;
     struct slu_names *names;
+    struct slu_property per, by; /* of the best, if it has them */
     struct slu_choose_result result;
     struct slu_flow *flow; /* the current stage, and the table that it puts or reads */
     struct slu_table *table;
     bool log;         /* one process: sequences wait in the log */
     uint64_t ordinal; /* of the next sequence */
-    struct sums none; /* of sequences without a domain, or of all */
-    struct sums *sum; /* by the domain's number */
-    uint64_t *group;  /* by the domain's number: hash of its name */
-    size_t cap_sum, cap_group;
-    uint64_t drop; /* filter: the next ordinal beyond the best; UINT64_MAX: none */
+    struct sums *sum; /* rank: SUMS groups, each at a place that its hash tells */
+    uint64_t drop;    /* filter: the next ordinal beyond the best; UINT64_MAX: none */
     uint64_t drop_part;
 };
 
@@ -56,7 +58,6 @@ void slu_choose_free(struct slu_choose *x)
         return;
     slu_criteria_free(x->criteria);
     free(x->sum);
-    free(x->group);
     free(x);
 }
 
@@ -65,9 +66,26 @@ const struct slu_choose_result *slu_choose_result(const struct slu_choose *x)
     return &x->result;
 }
 
-static bool needs_scores(const struct slu_choose_cfg *cfg)
+static bool needs_scores(const struct slu_choose *x)
 {
-    return cfg->criteria->n_score || (cfg->top && cfg->top->by == SLU_TOP_SCORE);
+    return x->cfg.criteria->n_score || x->by.at == SLU_PROPERTY_SCORE;
+}
+
+/* Finds the properties by which the best are chosen. */
+static int find_properties(struct slu_choose *x, const struct slu_header *h,
+                           struct slu_err *err)
+{
+    const struct slu_top *top = x->cfg.top;
+
+    if (top && top->per && slu_property_find(&x->per, top->per, h, err))
+        return slu_err_at(err, "--per");
+    if (top && top->by && slu_property_find(&x->by, top->by, h, err))
+        return slu_err_at(err, "--by");
+    return !top || !top->by || slu_meta_width(x->by.type)
+               ? SLU_OK
+               : slu_fail(err, SLU_E_MISMATCH,
+                          "--by %s: has the type %s; the best are told by numbers",
+                          top->by, slu_meta_type_name(x->by.type));
 }
 
 int slu_choose_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
@@ -81,8 +99,12 @@ int slu_choose_begin(void *ctx, const struct slu_header *h, struct slu_names *na
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens to choose");
-    /* A stage that reads no stream has no such header either. */
-    if (h->vocab_size && needs_scores(&x->cfg) && !h->has[SLU_SCORE])
+    if (!h->vocab_size) /* a stage that reads no stream */
+        return slu_criteria_new(&x->criteria, x->cfg.criteria, h, names, err);
+    int rc = find_properties(x, h, err);
+    if (rc)
+        return rc;
+    if (needs_scores(x) && !h->has[SLU_SCORE])
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has no scores to choose by; tokenize takes them "
                         "from a field of the records");
@@ -138,12 +160,6 @@ static int pass(struct slu_choose *x, struct slu_batch *b, struct slu_err *err)
 }
 
 /* ---- rank ---- */
-
-/* The order of doubles as numbers, the greatest first; NaN is the last. */
-static uint64_t score_key(double v)
-{
-    return v != v ? UINT64_MAX : ~slu_double_key(v);
-}
 
 /* The longest first. The place of the top bit, then the bits below it: lengths differ in
  * the first bits of the key, by which rows are divided. Lengths are below 2^57. */
@@ -203,12 +219,19 @@ static int mark_one(struct slu_choose *x, struct side *s, const struct slu_batch
 {
     const struct slu_top *top = x->cfg.top;
 
+    const struct slu_seg *first = slu_seq_first(b, q);
+    struct slu_meta_value v;
+    uint8_t number[8];
+
     m->source = source_sum(x, s, b->seg[q->seg_off].source);
     m->content = slu_batch_hash(b, q->tok_off, q->len_tok).lo;
-    if (top->by == SLU_TOP_HASH)
+    if (!top->by)
         return hash_key(x, s, b, q, &m->key, err);
-    m->key = top->by == SLU_TOP_SCORE ? score_key(slu_seq_score(b, q))
-                                      : length_key(q->len_tok);
+    m->key = UINT64_MAX;
+    if (x->by.at == SLU_PROPERTY_LENGTH)
+        m->key = length_key(q->len_tok);
+    else if (first && slu_property_get(&x->by, x->names, b, q, first, number, &v))
+        m->key = ~slu_double_key(slu_meta_to_value(x->by.type, &v).number);
     return SLU_OK;
 }
 
@@ -235,48 +258,43 @@ static void release_side(void *side)
     slu_buf_release(&s->seg);
 }
 
-/* The sums of the sequence's group, and the group's hash. */
-static int group_of(struct slu_choose *x, const struct slu_batch *b,
-                    const struct slu_seq *q, struct sums **sum, uint64_t *group,
-                    struct slu_err *err)
+static int put_total(struct slu_choose *x, const struct sums *s, struct slu_err *err)
 {
-    uint32_t d = SLU_NO_DOMAIN;
-    int rc = x->cfg.top->per_domain ? slu_seq_domain(b, q, &d, err) : SLU_OK;
+    const uint64_t w[TOTAL_WORDS] = {
+        [T_GROUP] = s->group, [T_DOCUMENTS] = s->documents, [T_TOKENS] = s->tokens};
 
-    *sum = &x->none;
-    *group = 0;
-    if (rc || d == SLU_NO_DOMAIN)
-        return rc;
-    const size_t had = x->cap_sum;
-    rc = slu_grow(&x->sum, &x->cap_sum, (size_t)d + 1, sizeof *x->sum, err);
-    if (rc)
-        return rc;
-    memset(x->sum + had, 0, (x->cap_sum - had) * sizeof *x->sum);
-    const size_t had_group = x->cap_group;
-    rc = slu_grow(&x->group, &x->cap_group, (size_t)d + 1, sizeof *x->group, err);
-    if (rc)
-        return rc;
-    memset(x->group + had_group, 0, (x->cap_group - had_group) * sizeof *x->group);
-    if (!x->group[d]) {
-        const char *name = slu_names_domain(x->names, d);
-        x->group[d] = slu_hash64(name, strlen(name)) | 1; /* 0: no domain */
+    return s->documents ? slu_table_put(slu_flow_out(x->flow, TOTAL), w, err) : SLU_OK;
+}
+
+static int add_total(struct slu_choose *x, uint64_t group, uint64_t tokens,
+                     struct slu_err *err)
+{
+    struct sums *s = &x->sum[(group >> 1) % SUMS]; /* hashes are odd */
+    int rc = SLU_OK;
+
+    if (s->group != group) {
+        rc = put_total(x, s, err);
+        *s = (struct sums){.group = group};
     }
-    *sum = &x->sum[d];
-    *group = x->group[d];
-    return SLU_OK;
+    s->documents++;
+    s->tokens += tokens;
+    return rc;
 }
 
 static int put_row(struct slu_choose *x, const struct slu_batch *b,
                    const struct slu_seq *q, const struct marks *m, struct slu_err *err)
 {
     const struct slu_seg *s = &b->seg[q->seg_off];
-    uint64_t group;
-    struct sums *sum;
-    int rc = group_of(x, b, q, &sum, &group, err);
+    const bool per = x->cfg.top->per;
+    uint64_t group = 0;
+    int rc = per ? slu_property_hash(&x->per, x->names, b, q, &group, err) : SLU_OK;
 
+    if (!rc && x->cfg.top->by)
+        rc = slu_property_same(&x->by, b, q, err);
+    if (!rc)
+        rc = add_total(x, group, q->len_tok, err);
     if (rc)
         return rc;
-    const bool per = x->cfg.top->per_domain;
     const uint64_t w[ROW_WORDS] = {[GROUP] = per ? group : m->key,
                                    [KEY] = per ? m->key : 0,
                                    [SOURCE] = m->source,
@@ -286,8 +304,6 @@ static int put_row(struct slu_choose *x, const struct slu_batch *b,
                                    [TOKENS] = q->len_tok,
                                    [ORDINAL] = slu_flow_part(x->flow) << PART_SHIFT |
                                                x->ordinal};
-    sum->documents++;
-    sum->tokens += q->len_tok;
     return slu_table_put(x->table, w, err);
 }
 
@@ -312,22 +328,16 @@ static int rank_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err
     return rc;
 }
 
-static int put_total(struct slu_table *t, uint64_t group, const struct sums *s,
-                     struct slu_err *err)
-{
-    const uint64_t w[TOTAL_WORDS] = {
-        [T_GROUP] = group, [T_DOCUMENTS] = s->documents, [T_TOKENS] = s->tokens};
-
-    return s->documents ? slu_table_put(t, w, err) : SLU_OK;
-}
-
 static int rank(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     static const struct slu_side_ops ops = {sizeof(struct side), mark, rank_batch,
                                             release_side};
     struct slu_choose *x = ctx;
-    struct slu_table *total = slu_flow_out(f, TOTAL);
 
+    free(x->sum);
+    x->sum = calloc(SUMS, sizeof *x->sum);
+    if (!x->sum)
+        return slu_fail_nomem(err, SUMS * sizeof *x->sum);
     x->flow = f;
     x->table = slu_flow_out(f, ROW);
     x->log = slu_flow_here(f) && !x->cfg.again;
@@ -335,10 +345,8 @@ static int rank(void *ctx, struct slu_flow *f, struct slu_err *err)
     int rc = slu_flow_read(f, &ops, x, err);
     if (slu_flow_here(f))
         slu_flow_span(f, x->ordinal);
-    if (!rc)
-        rc = put_total(total, 0, &x->none, err);
-    for (size_t d = 0; d < x->cap_sum && !rc; d++)
-        rc = put_total(total, x->group[d], &x->sum[d], err);
+    for (size_t i = 0; i < SUMS && !rc; i++)
+        rc = put_total(x, &x->sum[i], err);
     return rc;
 }
 
@@ -386,7 +394,7 @@ static int begin_group(struct cut *c, uint64_t group, struct slu_err *err)
 static int cut_row(struct cut *c, const struct slu_row *row, struct slu_err *err)
 {
     const struct slu_top *top = c->x->cfg.top;
-    const uint64_t *w = row->p, group = top->per_domain ? w[GROUP] : 0;
+    const uint64_t *w = row->p, group = top->per ? w[GROUP] : 0;
     const uint64_t size = top->documents ? 1 : w[TOKENS];
     int rc = c->any && group == c->group ? SLU_OK : begin_group(c, group, err);
 

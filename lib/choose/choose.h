@@ -1,9 +1,10 @@
 /* choose.h - chooses sequences of a stream: those that meet all criteria (criteria.h),
- * and of these the best, of the whole stream or of each domain, up to a number or a
- * fraction of tokens or documents. Order and contents stay.
+ * and of these the best, of the whole stream or of each value of a property
+ * (lib/stream/property.h), up to a number or a fraction of tokens or documents. Order and
+ * contents stay.
  *
- * The best come first by score, length or a keyed hash; sequences without a score come
- * last. Ties are decided by the first segment (XXH3-64 of the source's name, document,
+ * The best have the highest value of a property that is a number, as a double; sequences
+ * without one come last. Or they come first by a keyed hash. Ties are decided by the first segment (XXH3-64 of the source's name, document,
  * offset), then by a hash of the tokens; sequences that agree in these and in length too
  * are interchangeable, and the first in the stream comes first. So the choice depends
  * neither on the order of a stream or of joined streams, in which sources have other
@@ -20,7 +21,8 @@
  *   filter  part I reads its stream again, and leaves out what fails or is beyond
  *
  * In one process an input that can be read twice is; other sequences wait in a log.
- * Domains are told apart by XXH3-64 of their names. All stages work within any budget.
+ * Values of the property that makes groups are told apart by slu_property_hash; sequences
+ * without one are a group. All stages work within any budget, however many groups.
  *
  * Thread safety: one thread at a time on a handle; the calls start threads of their own.
  */
@@ -33,15 +35,13 @@
 #include "criteria.h"
 #include "lib/flow/flow.h"
 
-enum slu_top_by { SLU_TOP_SCORE, SLU_TOP_LENGTH, SLU_TOP_HASH };
-
 struct slu_top {
     uint64_t num, den; /* den 0: take num tokens or documents; else the fraction
                           num / den of all, num <= den < 2^60 */
     bool documents;    /* num and fraction are of documents, not of tokens */
-    bool per_domain;
-    enum slu_top_by by;
-    uint64_t seed; /* of the hash */
+    const char *per;   /* a property: of each value; NULL: of all */
+    const char *by;    /* a property; NULL: the hash */
+    uint64_t seed;     /* of the hash */
 };
 
 struct slu_choose_cfg { /* borrowed */

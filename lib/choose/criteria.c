@@ -64,8 +64,9 @@ static int ask_domain(struct slu_criteria *c, const struct slu_batch *b,
                       const struct slu_seq *q, bool *in, struct slu_err *err)
 {
     const size_t had = c->cap_domain;
-    uint32_t number;
-    int rc = slu_seq_domain(b, q, &number, err);
+    const struct slu_seg *s = slu_seq_first(b, q);
+    const uint32_t number = s ? s->domain : SLU_NO_DOMAIN;
+    int rc = slu_property_same(&slu_property_own[SLU_PROPERTY_DOMAIN], b, q, err);
 
     if (!rc && number == SLU_NO_DOMAIN)
         *in = is_listed(c, "");
@@ -95,7 +96,7 @@ static int ask_source(struct slu_criteria *c, const struct slu_batch *b,
                       const struct slu_seq *q, bool *in, struct slu_err *err)
 {
     const struct slu_seg *s = slu_seq_first(b, q);
-    int rc = s ? slu_seq_one_document(b, q, s, false, err) : SLU_OK;
+    int rc = slu_property_same(&slu_property_own[SLU_PROPERTY_SOURCE], b, q, err);
 
     if (rc || !s)
         return rc;
@@ -113,7 +114,7 @@ static int ask_ids(struct slu_criteria *c, const struct slu_batch *b,
                    struct slu_err *err)
 {
     const struct slu_seg *s = slu_seq_first(b, q);
-    int rc = s ? slu_seq_one_document(b, q, s, true, err) : SLU_OK;
+    int rc = slu_property_same(&slu_property_own[SLU_PROPERTY_ID], b, q, err);
 
     if (rc)
         return rc;

@@ -23,7 +23,7 @@
 #include "lib/base/err.h"
 #include "lib/stream/batch.h"
 #include "lib/stream/compare.h"
-#include "lib/stream/groups.h"
+#include "lib/stream/property.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -1,6 +1,5 @@
-/* where.h - expressions (expr.h) over what a sequence has besides its tokens: domain,
- * source, id, length, score, and the fields of the stream's metadata. What a document
- * does not have is null. The score is slu_seq_score.
+/* where.h - expressions (expr.h) over what a sequence has besides its tokens
+ * (lib/stream/property.h).
  *
  * An expression that cannot be told because a field is null does not hold; a value whose
  * type does not fit is SLU_E_FORMAT.
@@ -36,15 +35,6 @@ SLU_MUST_USE int slu_where_ask_segment(struct slu_where *w, const struct slu_bat
                                        bool *holds, struct slu_err *err);
 /* NULL is legal. */
 void slu_where_free(struct slu_where *w);
-
-/* The first segment that is not padding; NULL: all are. */
-const struct slu_seg *slu_seq_first(const struct slu_batch *b, const struct slu_seq *q);
-/* SLU_E_MISMATCH if the sequence, of which slu_seq_first is `first`, has several
- * sources; by_document: or documents. */
-SLU_MUST_USE int slu_seq_one_document(const struct slu_batch *b,
-                                      const struct slu_seq *q,
-                                      const struct slu_seg *first, bool by_document,
-                                      struct slu_err *err);
 
 SLU_END_DECLS
 

@@ -5,6 +5,7 @@
 
 #include "lib/base/number.h"
 #include "lib/flow/sorter.h"
+#include "lib/stream/property.h"
 
 const unsigned slu_quantile[SLU_N_QUANTILE] = {0, 50, 250, 500, 750, 950, 1000};
 
@@ -49,29 +50,6 @@ uint64_t slu_groups_spilled(const struct slu_groups *g)
     return slu_sorter_spilled(g->sorter);
 }
 
-int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q, uint32_t *domain,
-                   struct slu_err *err)
-{
-    const struct slu_seg *s = &b->seg[q->seg_off], *first = NULL;
-
-    *domain = SLU_NO_DOMAIN;
-    for (uint64_t i = 0; i < q->n_seg; i++) {
-        if (s[i].source == SLU_PADDING)
-            continue;
-        if (first && s[i].domain != first->domain)
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "source %llu, document %llu: stands in one sequence with a "
-                            "document of another domain; read documents or pieces, "
-                            "before they are packed",
-                            (unsigned long long)s[i].source,
-                            (unsigned long long)s[i].document);
-        if (!first)
-            *domain = s[i].domain;
-        first = first ? first : &s[i];
-    }
-    return SLU_OK;
-}
-
 /* The double whose slu_double_key it is. */
 static double value_of(uint64_t key)
 {
@@ -97,9 +75,10 @@ static int add_seq(struct slu_groups *g, const struct slu_batch *b,
 {
     const size_t had = g->cap;
     const double score = slu_seq_score(b, q);
-    uint32_t d;
-    int rc = slu_seq_domain(b, q, &d, err);
-    const uint64_t group = d == SLU_NO_DOMAIN ? 0 : (uint64_t)d + 1;
+    const struct slu_seg *s = slu_seq_first(b, q);
+    const uint64_t group =
+        s && s->domain != SLU_NO_DOMAIN ? (uint64_t)s->domain + 1 : 0;
+    int rc = slu_property_same(&slu_property_own[SLU_PROPERTY_DOMAIN], b, q, err);
 
     if (!rc)
         rc = slu_grow(&g->n, &g->cap, KINDS * (group + 1), sizeof *g->n, err);

@@ -44,10 +44,6 @@ uint64_t slu_groups_spilled(const struct slu_groups *g);
 /* NULL is legal. */
 void slu_groups_free(struct slu_groups *g);
 
-/* The domain of the sequence's documents; SLU_E_MISMATCH if these differ. */
-SLU_MUST_USE int slu_seq_domain(const struct slu_batch *b, const struct slu_seq *q,
-                                uint32_t *domain, struct slu_err *err);
-
 SLU_END_DECLS
 
 #endif

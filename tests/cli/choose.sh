@@ -33,7 +33,7 @@ for bad in '' % 101% -1% 10%% 1e2% 0.1234567890% x 1.5 .; do
 done
 status "--score of a number that is next to nothing" 0 choose --score '>1e-320' t.tks -o tiny.tks
 says "--by alone" 2 "--by needs --top" choose --length 1.. --by length t.tks
-says "--per alone" 2 "--per needs --top" choose --length 1.. --per domain t.tks
+says "--per alone" 2 "--per needs --top or --partition" choose --length 1.. --per domain t.tks
 says "--part of a top" 2 "use --stage" choose --top 10% --part 0/2 t.tks
 says "--stage without a top" 2 "--stage needs --top" choose --length 1.. --stage rank --work w --part 0/2 t.tks
 same "stages" "rank parts reads - -;cut one - - rank;filter parts reads writes cut;" "$(choose --top 1 --stages | tr '\n' ';')"

@@ -109,6 +109,47 @@ same "  of pieces, all is well" "$(choose -q --where 'lic != null' packed.tks | 
 choose -q --where 'lic == "mit"' --stats s.json -o y.tks m.tks
 same "  counted" '{"where": 1}' "$(json s.json 'd["documents"]["dropped"]')"
 
+# The best by a field, of each value; a stream for each value. tests/props/check_choose.py has the choices of --top.
+docs() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
+print(*[json.loads(line)["segments"][0]["document"] for line in sys.stdin])'; }
+same "--by a field" 74 "$(choose -q --top 1 --unit documents --by q m.tks | docs)"
+same "  null comes last" "0 74" "$(choose -q --top 2 --unit documents --by q m.tks | docs)"
+same "--per a field" "0 74" "$(choose -q --top 1 --unit documents --by q --per lic --stats s.json m.tks | docs)"
+same "  as many groups as values" 2 "$(json s.json 'd["groups"]')"
+same "  null is a group" "0 74 129" "$(choose -q --top 1 --unit documents --by length --per q m.tks | docs)"
+status "--by of a text" 1 choose -q --top 1 --by url m.tks -o y.tks
+check "  says so" grep -qx "choose: --by url: has the type text; the best are told by numbers" err
+for o in "by" "by length --per"; do
+    # shellcheck disable=SC2086 # words
+    status "--$o of a field that is not there" 1 choose -q --top 1 --$o nope m.tks -o y.tks
+    check "  is named" grep -q "^choose: --${o##*--}: no input has the metadata field 'nope'" err
+    # shellcheck disable=SC2086
+    status "--$o of a sequence with several documents" 1 choose -q --top 1 --$o q several.tks -o y.tks
+    check "  says by what they differ" grep -q 'of another q; read documents or pieces' err
+done
+status "--per alone" 2 choose -q --length 1.. --per lic m.tks -o y.tks
+parts() { "$PYTHON" -c 'import json, sys
+print(*["%s %s %d" % (json.dumps(x["value"]), x["file"], x["documents"]) for x in json.load(open(sys.argv[1] + "/values.json"))], sep="\n")' "$1" | LC_ALL=C sort; }
+choose -q --partition by-lic --per lic --stats s.json m.tks
+same "a stream for each value" '"apache" apache.tks 1
+"mit" mit.tks 2' "$(parts by-lic)"
+same "  with its documents" "0 129" "$(docs by-lic/mit.tks)"
+same "  and their metadata" "$(meta m.tks | sed 1d\;3d)" "$(meta by-lic/apache.tks)"
+same "  counted" 2 "$(json s.json 'd["values"]')"
+same "  the others are left out by name" '{"other-values": 1}' "$(inspect --json by-lic/mit.tks | json /dev/stdin 'd["provenance"][-1]["documents"]["dropped"]')"
+choose -q --partition by-q --per q m.tks
+same "numbers and null" '0.5 0.5.tks 1
+3 3.tks 1
+null _.tks 1' "$(parts by-q)"
+tokenize -q -t bytes --metadata x=text <(printf '{"text":"a","x":"%s"}\n' '' . _ a/b 'a\u0000b' 'a\u0000c' null) -o odd.tks
+choose -q --partition by-x --per x odd.tks
+same "any text has a file of its own" '%.tks %2E.tks %5F.tks a%00b.tks a%00c.tks a%2Fb.tks null.tks' "$(cd by-x && echo *.tks)"
+status "too many values" 1 choose -q --partition by-id --per x <(tokenize -q -t bytes --metadata x=text many.jsonl)
+check "  says what to do" grep -q "^choose: --partition: 'x' has more than 65536 values, .* choose some of them by --where" err
+check "  and writes none" shell '[ -z "$(ls by-id)" ]'
+choose -q -M 32M -T 1 --top 1 --unit documents --by length --per x <(tokenize -q -t bytes --metadata x=text many.jsonl) >y.tks
+same "of any number of values, the best of each" 65537 "$(inspect --json y.tks | json /dev/stdin 'd["sequences"]')"
+
 # Random records through random lines.
 export lines=10
 [ -z "$MORE" ] || lines=30

@@ -2,7 +2,8 @@
 """choose takes what a filter and a sort in Python take.
 
 Documents of several sources, with domains, ids and scores that are often equal or missing, are chosen by random criteria,
-and of these the best, in tokens and in documents, of all and of each domain. Each choice is made from files and from a
+and of these the best, in tokens and in documents, by score, length, hash or a field of metadata, of all and of each value
+of a property. Each choice is made from files and from a
 pipe, with little and with much memory, and in stages with 1, 3 and 8 parts: the same bytes, or for parts the same
 sequences. In check-more the best of 300,000 documents, with three -M; in check-full of 10^6.
 """
@@ -24,7 +25,7 @@ except ImportError:
     print("skip choose: needs the package xxhash")
     sys.exit()
 MORE = os.environ.get("CHECK_MORE")
-FIELDS = ["--id-field", "id", "--domain-field", "domain", "--score-field", "score"]
+FIELDS = ["--id-field", "id", "--domain-field", "domain", "--score-field", "score", "--metadata", "lang,q=float,n=int"]
 NAMES = ["web", "code", "ünï", "", "a b"]
 
 
@@ -39,6 +40,9 @@ def corpus(r, folder, n, n_source=3):
                 f.write(json.dumps({
                     "text": "x" * r.choice([0, 1, 7, r.randrange(80)]) + str(i % 7), "id": r.choice(["", "r%d" % r.randrange(n)]),
                     "domain": r.choice(NAMES) if r.random() < 0.9 else "d%d" % r.randrange(300),
+                    "lang": "en" if first else r.choice(["en", "de", "", None, "ünï", "x%d" % r.randrange(500)]),
+                    "q": 1 if first else r.choice([None, 0, -0.0, 2.5, -1e300, round(r.gauss(2, 1), 1)]),
+                    "n": 1 if first else r.choice([None, 0, -1, 2**53, r.randrange(9)]),
                     "score": 3 if first else r.choice([None, 0, 1, 2.5, -1, -0.0, 1e300, r.gauss(2, 1), round(r.gauss(2, 1), 1)])}) + "\n")
     return paths
 
@@ -54,6 +58,9 @@ class Document:
         self.line, self.number, self.size = line, number, sum(y["length"] for y in x["segments"])
         self.source, self.domain, self.id = s["source"], s.get("domain") or "", s.get("id")
         self.score = float(s["score"]) if s.get("score") is not None else math.nan
+        self.has = {"domain": s.get("domain"), "source": s["source"], "id": s.get("id"), "length": self.size, **s.get("metadata", {})}
+        if not math.isnan(self.score):
+            self.has["score"] = self.score
         self.place = (sum_of(s["source"]), s["document"], s["offset"])
         self.rows = b"".join(v.to_bytes(8, "little") for y in x["segments"] for v in (*self.place, y["length"]))
 
@@ -106,9 +113,9 @@ def criteria(r, docs, folder):
 def best(docs, by, seed, documents_count, amount):
     """The numbers of the best, by a sort."""
     def key(d):
-        if by == "score":
-            return (math.isnan(d.score), 0 if math.isnan(d.score) else -d.score)
-        return -d.size if by == "length" else xxhash.xxh3_128_intdigest(b"sluice choose\0\0\0" + seed.to_bytes(8, "little") + d.rows) >> 64
+        if by != "hash":
+            return (d.has.get(by) is None, -d.has.get(by, 0))
+        return xxhash.xxh3_128_intdigest(b"sluice choose\0\0\0" + seed.to_bytes(8, "little") + d.rows) >> 64
     total = len(docs) if documents_count else sum(d.size for d in docs)
     left = total * amount[0] // amount[1] if isinstance(amount, tuple) else amount
     chosen = set()
@@ -122,15 +129,16 @@ def best(docs, by, seed, documents_count, amount):
 
 def top(r, docs):
     """Arguments for the best, and their numbers among docs."""
-    by = r.choice(["score", "length", "hash"])
+    by = r.choice(["score", "length", "hash", "q", "n"])
     amount, text = r.choice([((1, 10), "10%"), ((1, 2), "50.000%"), ((1, 1), "100%"), ((0, 1), "0%"), ((25, 10000), ".25%"),
                              (1000, "1K"), (0, "0"), (50, "50"), (10**9, "1G")])
-    unit, per, seed = r.choice([None, "tokens", "documents"]), r.random() < 0.5, r.randrange(2**64)
+    unit, per, seed = r.choice([None, "tokens", "documents"]), r.choice([None, "domain", "lang", "q", "n", "id", "source", "score", "length"]), \
+        r.randrange(2**64)
     args = ["--top", text, "--seed", seed] + (["--by", by] if by != "score" or r.random() < 0.5 else [])
-    args += (["--unit", unit] if unit else []) + (["--per", "domain"] if per else [])
+    args += (["--unit", unit] if unit else []) + (["--per", per] if per else [])
     groups = {}
     for d in docs:
-        groups.setdefault(d.domain if per else 0, []).append(d)
+        groups.setdefault(d.has.get(per), []).append(d)
     return args, set().union(*(best(g, by, seed, unit == "documents", amount) for g in groups.values()))
 
 

@@ -1,5 +1,5 @@
-/* choose.c - chooses sequences of a stream by domain, source, id, length and score, and
- * the best of them. With --stage: one stage of the work, with files between stages
+/* choose.c - chooses sequences of a stream by domain, source, id, length, score and
+ * metadata, and the best of them. With --stage: one stage of the work, with files between stages
  * (lib/choose/choose.h). */
 #include "tools/choose/choose.h"
 
@@ -11,8 +11,6 @@
 #include "tools/cli/cli_inputs.h"
 
 static const char *const units[] = {"tokens", "documents", NULL};
-static const char *const bys[] = {"score", "length", "hash", NULL};
-static const char *const pers[] = {"domain", NULL};
 
 #define AT(field) offsetof(struct choose_opts, field)
 static const struct cli_opt options[] = {
@@ -38,13 +36,15 @@ static const struct cli_opt options[] = {
      "source, id, length and score: 'lang == \"en\" and quality >= 3'"},
     {"top", 0, CLI_CUSTOM, AT(top), "P%|N",
      "of these, keep the best P percent, or N tokens", .parse = choose_parse_top},
-    {"by", 0, CLI_CHOICE, AT(by), NULL,
+    {"by", 0, CLI_STRING, AT(by), "score|length|hash|FIELD",
      "with --top: the best have the highest score (default), are the\n"
-     "longest, or are drawn by a hash of --seed",
-     .choice = bys},
+     "longest, are drawn by a hash of --seed, or have the highest number\n"
+     "in a field of their metadata"},
     {"unit", 0, CLI_CHOICE, AT(unit), NULL,
      "with --top: P and N count tokens (default) or documents", .choice = units},
-    {"per", 0, CLI_CHOICE, AT(per), NULL, "with --top: of each domain", .choice = pers},
+    {"per", 0, CLI_STRING, AT(per), "domain|FIELD",
+     "with --top: of each domain, or of each value of a field of the\n"
+     "metadata; with --partition: a stream for each"},
     {"partition", 0, CLI_STRING, AT(partition), "DIR",
      "write a stream for each domain into the new folder DIR", .path = true,
      .effect = CLI_NOTHING},
@@ -54,7 +54,7 @@ static const struct cli_opt options[] = {
 
 static void defaults(void *opts)
 {
-    ((struct choose_opts *)opts)->per = -1;
+    ((struct choose_opts *)opts)->by = "score";
 }
 
 struct job {
@@ -71,7 +71,7 @@ struct job {
 
 static int check(const struct cli_ctx *ctx, struct slu_err *err)
 {
-    static const char *const top_only[] = {"by", "unit", "per", NULL};
+    static const char *const top_only[] = {"by", "unit", NULL};
     static const char *const criteria[] = {
         "domain", "source", "ids-keep", "ids-drop",  "length",
         "score",  "where",  "top",      "partition", NULL};
@@ -81,6 +81,8 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     for (unsigned i = 0; !o->top && top_only[i]; i++)
         if (cli_given(ctx, top_only[i]))
             return slu_fail(err, SLU_E_USAGE, "--%s needs --top", top_only[i]);
+    if (o->per && !o->top && !o->partition)
+        return slu_fail(err, SLU_E_USAGE, "--per needs --top or --partition");
     for (unsigned i = 0; criteria[i]; i++)
         any |= cli_given(ctx, criteria[i]);
     if (!any)
@@ -295,8 +297,9 @@ const struct slu_tool choose_tool = {
     .synopsis = "[--domain NAME,...] [--source NAME,...] [--length MIN..MAX]\n"
                 "[--score COMPARISON,...] [--where EXPR]\n"
                 "[--ids-keep FILE] [--ids-drop FILE]\n"
-                "[--top P%|N [--by score|length|hash] [--unit tokens|documents]\n"
-                " [--per domain]] [-o FILE | --partition DIR] [STREAM ...]\n"
+                "[--top P%|N [--by score|length|hash|FIELD]\n"
+                " [--unit tokens|documents]] [--per domain|FIELD]\n"
+                "[-o FILE | --partition DIR] [STREAM ...]\n"
                 "--top P%|N --stage rank|cut|filter --work DIR [--part I/N]\n"
                 "[OPTION ...] [-o FILE] [STREAM ...]",
     .summary =
@@ -318,6 +321,7 @@ const struct slu_tool choose_tool = {
     .examples = "  choose --score '>=3' --length 100.. docs.tks -o good.tks\n"
                 "  choose --top 10% --by score --per domain docs.tks -o best.tks\n"
                 "  tokenize corpus.jsonl | choose --domain web,code | decompose\n"
-                "  choose --partition domains docs.tks",
+                "  choose --partition domains docs.tks\n"
+                "  choose --partition langs --per lang docs.tks",
     .run = run,
 };

@@ -1,5 +1,5 @@
 /* choose.h - shared by choose.c (the options and the runs), parse.c (their values) and
- * partition.c (a stream for each domain). */
+ * partition.c (a stream for each domain or value). */
 #ifndef TOOLS_CHOOSE_H
 #define TOOLS_CHOOSE_H
 
@@ -20,7 +20,8 @@ struct choose_opts {
     char top_text[32]; /* one spelling of it, for the record */
     struct cli_list ids_keep, ids_drop;
     const char *partition; /* a folder; NULL: one stream */
-    int unit, by, per;
+    const char *by, *per;  /* per NULL: of all; a stream for each domain */
+    int unit;
     struct cli_flow_opts flow;
 };
 

@@ -206,8 +206,8 @@ int choose_want(struct choose_wanted *w, struct cli_ctx *ctx, struct slu_err *er
     if (o->top)
         (void)top_of(o->top, &w->top);
     w->top.documents = o->unit;
-    w->top.by = (enum slu_top_by)o->by;
-    w->top.per_domain = o->per >= 0;
+    w->top.by = strcmp(o->by, "hash") ? o->by : NULL;
+    w->top.per = o->per;
     w->top.seed = ctx->common.seed;
     return rc;
 }

@@ -40,10 +40,11 @@ SLU_MUST_USE int slu_svg_lengths(const struct slu_svg_lengths *p, struct slu_buf
                                  struct slu_err *err);
 
 /* The lengths and scores of the first groups of a list (groups.h), a line and a box for
- * each. */
+ * each. what: the name of what groups have, UTF-8, as "domain". */
 struct slu_group;
-SLU_MUST_USE int slu_svg_groups(const struct slu_group *g, size_t n, const char *title,
-                                struct slu_buf *out, struct slu_err *err);
+SLU_MUST_USE int slu_svg_groups(const struct slu_group *g, size_t n, const char *what,
+                                const char *title, struct slu_buf *out,
+                                struct slu_err *err);
 
 /* The sequence length over the steps of a training, and the share of each bucket in the
  * tokens. All steps have the same number of tokens; they lie in n_bin equal bins. */

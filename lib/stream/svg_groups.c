@@ -2,6 +2,7 @@
  * its scores. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "groups.h"
 #include "svg_private.h"
@@ -68,14 +69,16 @@ static void fit(const struct slu_group *g, size_t n, struct scale *length,
     }
 }
 
-static void row(struct slu_svg *s, const struct slu_group *g, double y,
-                const struct scale *length, const struct scale *score)
+static void row(struct slu_svg *s, const struct slu_group *g, const char *what,
+                double y, const struct scale *length, const struct scale *score)
 {
+    char none[64];
     double q[SLU_N_QUANTILE];
     char a[32], b[32];
 
     slu_svg_put(s, "<text x=\"24\" y=\"%.0f\">", y + 4);
-    slu_svg_text(s, g->sums.name ? g->sums.name : "(no domain)", 18);
+    snprintf(none, sizeof none, "(no %.50s)", what);
+    slu_svg_text(s, g->sums.name ? g->sums.name : none, 18);
     slu_svg_put(s,
                 "</text><text class=\"m r\" y=\"%.0f\"><tspan x=\"230\">%s</tspan>"
                 "<tspan x=\"310\">%s</tspan></text>\n",
@@ -91,38 +94,40 @@ static void row(struct slu_svg *s, const struct slu_group *g, double y,
         box(s, score, q, y, "score");
 }
 
-int slu_svg_groups(const struct slu_group *g, size_t n, const char *title,
-                   struct slu_buf *out, struct slu_err *err)
+int slu_svg_groups(const struct slu_group *g, size_t n, const char *what,
+                   const char *title, struct slu_buf *out, struct slu_err *err)
 {
+    const bool domains = !strcmp(what, "domain");
     struct slu_svg s = {out, err, SLU_OK};
     const size_t shown = n < MOST ? n : MOST;
     const double top = 104, bottom = top + ROW * (double)shown;
     struct scale length, score;
-    char plain[64];
+    char plain[512];
 
-    snprintf(plain, sizeof plain, "%zu domain%s", n, slu_plural(n));
+    snprintf(plain, sizeof plain, "%zu %s%s%s%s", n, domains ? "domain" : "value",
+             slu_plural(n), domains ? "" : " of ", domains ? "" : what);
     title = title && *title ? title : plain;
     fit(g, shown, &length, &score);
     slu_svg_begin(&s, "slu-groups", (unsigned)bottom + 56, title);
     slu_svg_put(&s,
-                "Lengths and scores of the %zu domains with the most tokens, of %zu. "
+                "Lengths and scores of the %zu %s with the most tokens, of %zu. "
                 "Lines go from 5 to 95 %% of the sequences, boxes from 25 to 75 %%, "
                 "with a mark at 50 %%.",
-                shown, n);
+                shown, domains ? "domains" : "values", n);
     slu_svg_end_desc(&s, NULL, NULL, title,
                      "line: 5 to 95 % of the sequences; box: 25 to 75 %; mark: 50 %");
-    slu_svg_put(
-        &s,
-        "<text class=\"b\" x=\"24\" y=\"%.0f\">domain</text><text class=\"b r\" "
-        "y=\"%.0f\"><tspan x=\"230\">documents</tspan><tspan "
-        "x=\"310\">tokens</tspan></text>\n",
-        top - 8, top - 8);
+    slu_svg_put(&s, "<text class=\"b\" x=\"24\" y=\"%.0f\">", top - 8);
+    slu_svg_text(&s, what, 18);
+    slu_svg_put(&s,
+                "</text><text class=\"b r\" y=\"%.0f\"><tspan x=\"230\">documents"
+                "</tspan><tspan x=\"310\">tokens</tspan></text>\n",
+                top - 8);
     if (shown)
         axis(&s, &length, top, bottom, "length in tokens, logarithmic");
     if (shown && score.least <= score.most)
         axis(&s, &score, top, bottom, "score");
     for (size_t i = 0; i < shown; i++)
-        row(&s, &g[i], top + ROW * ((double)i + .5), &length, &score);
+        row(&s, &g[i], what, top + ROW * ((double)i + .5), &length, &score);
     if (n > shown)
         slu_svg_put(&s, "<text class=\"m\" x=\"24\" y=\"%.0f\">and %zu more</text>\n",
                     bottom + 40, n - shown);

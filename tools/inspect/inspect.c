@@ -7,10 +7,7 @@
 #include <sys/stat.h>
 
 #include "formats/schedule/schedulefile.h"
-#include "lib/stream/groups.h"
 #include "tools/inspect/inspect.h"
-
-static const char *const groupings[] = {"domain", NULL};
 
 #define AT(field) offsetof(struct inspect_opts, field)
 
@@ -22,10 +19,9 @@ static const struct cli_opt opts[] = {
     {"jsonl", 0, CLI_FLAG, AT(jsonl), NULL,
      "print the text of each segment, as JSON lines"},
     {"histogram", 0, CLI_FLAG, AT(histogram), NULL, "draw the lengths and the buckets"},
-    {"groups", 0, CLI_CHOICE, AT(groups), NULL,
-     "of each domain: documents, tokens, quantiles of length and score;\n"
-     "with --json or --svg too",
-     .choice = groupings},
+    {"groups", 0, CLI_STRING, AT(groups), "domain|FIELD",
+     "of each domain, or value of a field of the metadata: documents,\n"
+     "tokens, quantiles of length and score; with --json or --svg too"},
     {"svg", 0, CLI_OUTPUT, AT(svg), "FILE",
      "write a picture of the lengths and the buckets to FILE"},
     {"title", 0, CLI_STRING, AT(title), "TEXT", "with --svg: heading of the picture"},
@@ -43,7 +39,6 @@ static void defaults(void *p)
 {
     struct inspect_opts *o = p;
     o->records = NO_RECORDS;
-    o->groups = -1;
 }
 
 struct look {
@@ -52,7 +47,7 @@ struct look {
     struct slu_reader *r;
     const struct slu_vocab_table *text; /* NULL: --text is not given */
     struct inspect_seen seen;
-    struct slu_groups *groups; /* NULL: --groups is not given */
+    struct inspect_groups groups; /* if --groups is given */
     struct slu_buf line;
     uint64_t left; /* records still to print */
 };
@@ -79,15 +74,15 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct look *k = ctx;
     if (k->o->records != NO_RECORDS || k->o->jsonl)
         return print_batch(k, b, err);
-    for (size_t i = 0; i < b->n_seq && !k->groups; i++) {
+    for (size_t i = 0; i < b->n_seq && !k->o->groups; i++) {
         uint64_t n = 0, l = b->seq[i].len_tok;
         slu_map_get(&k->seen.lengths, l, &n);
         int rc = slu_map_set(&k->seen.lengths, l, n + 1, err);
         if (rc)
             return rc;
     }
-    if (k->groups) {
-        int rc = slu_groups_add(k->groups, b, slu_names_vocab(k->seen.names), err);
+    if (k->o->groups) {
+        int rc = inspect_groups_add(&k->groups, b, err);
         if (rc)
             return rc;
     } else if (inspect_wants_domains(k->o)) {
@@ -127,7 +122,7 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
     struct slu_header h;
     struct inspect_seen seen = {.kind = "tokens", .header = &h};
     *done = false;
-    if (!(o->histogram || o->svg) || o->groups >= 0 || o->verify || o->json ||
+    if (!(o->histogram || o->svg) || o->groups || o->verify || o->json ||
         o->records != NO_RECORDS || o->jsonl)
         return SLU_OK;
     int rc = slu_device_choose(&o->device, (enum slu_device_kind)ctx->common.device,
@@ -192,9 +187,8 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
                 "the stream has no vocabulary frame, so there is no text; tokenize "
                 "without --no-vocab");
     }
-    if (!rc && o->groups >= 0)
-        rc = slu_groups_new(&k.groups, ctx->common.memory / 4, ctx->common.tmpdir,
-                            (unsigned)ctx->common.threads, err);
+    if (!rc && o->groups)
+        rc = inspect_groups_init(&k.groups, o->groups, k.r, ctx, err);
     if (!rc && o->records < NO_RECORDS)
         rc = first_records(&k, err);
     else if (!rc)
@@ -203,9 +197,9 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     cli_erase(ctx);
     if (!rc)
         rc = steps_of(&k.seen, &ctx->steps, err);
-    if (!rc && k.groups) {
-        rc = inspect_groups(k.groups, k.seen.names, o, err);
-        ctx->spill_bytes = slu_groups_spilled(k.groups);
+    if (!rc && o->groups) {
+        rc = inspect_groups_show(&k.groups, o, err);
+        ctx->spill_bytes = slu_groups_spilled(k.groups.sums);
     } else if (!rc && o->records == NO_RECORDS && !o->jsonl)
         rc = inspect_show(&k.seen, o, err);
     ctx->account.in = ctx->account.out = k.seen.sum.n;
@@ -213,7 +207,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     slu_map_release(&k.seen.lengths);
     slu_domains_release(&k.seen.domains);
     slu_steps_release(&k.seen.steps);
-    slu_groups_free(k.groups);
+    inspect_groups_release(&k.groups);
     slu_reader_free(k.r);
     return rc;
 }
@@ -251,7 +245,7 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
                         "--eos-id, --token-bytes, --vocab-size and --column say how to "
                         "read files of ids, which %s is not",
                         ctx->input[0]);
-    if ((schedule || dir) && ((const struct inspect_opts *)ctx->opts)->groups >= 0)
+    if ((schedule || dir) && ((const struct inspect_opts *)ctx->opts)->groups)
         return slu_fail(err, SLU_E_USAGE,
                         "--groups reads streams; a set of shards is read as one with "
                         "--input-format set");
@@ -324,8 +318,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (o->svg && (o->records != NO_RECORDS || o->jsonl))
         return slu_fail(err, SLU_E_USAGE,
                         "--svg goes with --json, --histogram or --verify, or alone");
-    if (o->groups >= 0 && (o->records != NO_RECORDS || o->jsonl || o->histogram ||
-                           o->verify || o->merge_stats))
+    if (o->groups && (o->records != NO_RECORDS || o->jsonl || o->histogram ||
+                      o->verify || o->merge_stats))
         return slu_fail(err, SLU_E_USAGE, "--groups goes with --json or --svg only");
     if (o->title && !o->svg)
         return slu_fail(err, SLU_E_USAGE, "--title goes with --svg");
@@ -342,11 +336,12 @@ static bool prints(const void *p)
 
 const struct slu_tool inspect_tool = {
     .name = "inspect",
-    .synopsis = "[--groups domain] [--json] [--svg FILE [--title TEXT]] [FILE ...]\n"
-                "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
-                "[--svg FILE [--title TEXT]]\n"
-                "[option ...] [FILE | DIR ...]\n"
-                "--merge-stats [--table] [-o FILE] REPORT ...",
+    .synopsis =
+        "[--groups domain|FIELD] [--json] [--svg FILE [--title TEXT]] [FILE ...]\n"
+        "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
+        "[--svg FILE [--title TEXT]]\n"
+        "[option ...] [FILE | DIR ...]\n"
+        "--merge-stats [--table] [-o FILE] REPORT ...",
     .summary =
         "Shows a token stream, a shard directory or a schedule, and verifies it.",
     .opt = opts,

@@ -3,14 +3,15 @@
 #define SLU_INSPECT_H
 
 #include "lib/base/map.h"
-#include "lib/stream/domains.h"
+#include "lib/stream/groups.h"
+#include "lib/stream/property.h"
 #include "tools/cli/cli.h"
 
 #define NO_RECORDS (UINT64_MAX - 1)
 
 struct inspect_opts {
     bool json, text, jsonl, histogram, verify, merge_stats, table;
-    int groups; /* -1: not given; 0: domain */
+    const char *groups; /* a property; NULL: not given */
     const char *svg, *title;
     struct slu_device device; /* kept here, so that the report can name it */
     uint64_t records;         /* NO_RECORDS: off, UINT64_MAX: all */
@@ -94,10 +95,26 @@ SLU_MUST_USE int inspect_print_text(struct slu_batch *b, const struct slu_seq *q
                                     const struct inspect_names *names,
                                     struct slu_buf *line, struct slu_err *err);
 
-/* --groups: shows what has been added, in a table, as JSON or as a picture. */
-struct slu_groups;
-SLU_MUST_USE int inspect_groups(struct slu_groups *groups, struct slu_names *of,
-                                const struct inspect_opts *o, struct slu_err *err);
+/* --groups: sums by the values of a property. init also after a failure of which release
+ * is called. */
+struct inspect_groups {
+    struct slu_property by;
+    struct slu_names *from;   /* borrowed: of the stream */
+    struct slu_names *values; /* as JSON, but strings without their quotes */
+    struct slu_groups *sums;
+    uint64_t room_byte; /* for values that are not there yet */
+    struct slu_buf text;
+};
+SLU_MUST_USE int inspect_groups_init(struct inspect_groups *g, const char *name,
+                                     struct slu_reader *r, struct cli_ctx *ctx,
+                                     struct slu_err *err);
+/* Adds a batch, whose segments' domains it replaces. */
+SLU_MUST_USE int inspect_groups_add(struct inspect_groups *g, struct slu_batch *b,
+                                    struct slu_err *err);
+/* Shows what has been added, in a table, as JSON or as a picture. */
+SLU_MUST_USE int inspect_groups_show(struct inspect_groups *g,
+                                     const struct inspect_opts *o, struct slu_err *err);
+void inspect_groups_release(struct inspect_groups *g);
 
 /* inspect on a shard directory, in any mode. */
 SLU_MUST_USE int inspect_shards(struct cli_ctx *ctx, const char *dir,

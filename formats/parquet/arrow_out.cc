@@ -12,6 +12,10 @@
 
 #include <vector>
 
+extern "C" {
+#include "lib/base/le.h"
+}
+
 /* Levels of a nullable list with nullable elements: the layout that Arrow gives its own
  * lists, so that readers need no conversion. */
 enum { DEF_VALUE = 3, REP_GOES_ON = 1 };
@@ -65,6 +69,41 @@ using parquet::schema::GroupNode;
 using parquet::schema::NodePtr;
 using parquet::schema::PrimitiveNode;
 
+NodePtr list_of(const char *name, NodePtr element)
+{
+    NodePtr list = GroupNode::Make("list", Repetition::REPEATED, {element});
+    return GroupNode::Make(name, Repetition::OPTIONAL, {list}, LogicalType::List());
+}
+
+NodePtr value_of(const char *name, enum slu_meta_type type)
+{
+    std::shared_ptr<const LogicalType> is = LogicalType::None();
+    parquet::Type::type stored = parquet::Type::BYTE_ARRAY;
+    switch (type) {
+    case SLU_META_IS_U8:
+    case SLU_META_IS_U32:
+        is = LogicalType::Int(type == SLU_META_IS_U8 ? 8 : 32, false);
+        stored = parquet::Type::INT32;
+        break;
+    case SLU_META_IS_U64:
+        is = LogicalType::Int(64, false);
+        stored = parquet::Type::INT64;
+        break;
+    case SLU_META_IS_I64:
+        stored = parquet::Type::INT64;
+        break;
+    case SLU_META_IS_F32:
+        stored = parquet::Type::FLOAT;
+        break;
+    case SLU_META_IS_F64:
+        stored = parquet::Type::DOUBLE;
+        break;
+    default:
+        is = LogicalType::String();
+    }
+    return PrimitiveNode::Make(name, Repetition::OPTIONAL, is, stored);
+}
+
 std::shared_ptr<GroupNode> schema_of(const struct slu_parquet_table *t)
 {
     std::vector<NodePtr> field;
@@ -73,9 +112,12 @@ std::shared_ptr<GroupNode> schema_of(const struct slu_parquet_table *t)
             "element", Repetition::OPTIONAL,
             t->int8 >> i & 1 ? LogicalType::Int(8, true) : LogicalType::None(),
             parquet::Type::INT32);
-        NodePtr list = GroupNode::Make("list", Repetition::REPEATED, {element});
-        field.push_back(GroupNode::Make(t->column[i], Repetition::OPTIONAL, {list},
-                                        LogicalType::List()));
+        field.push_back(list_of(t->column[i], element));
+    }
+    for (unsigned i = 0; t->meta != nullptr && i < t->meta->n; i++) {
+        const struct slu_meta_field *f = &t->meta->field[i];
+        field.push_back(t->single ? value_of(f->name, f->type)
+                                  : list_of(f->name, value_of("element", f->type)));
     }
     return std::static_pointer_cast<GroupNode>(
         GroupNode::Make("schema", Repetition::REQUIRED, field));
@@ -100,6 +142,70 @@ writer_properties(const struct slu_parquet_table *t, int level)
         b.encoding(path, parquet::Encoding::DELTA_BINARY_PACKED);
     }
     return b.build();
+}
+
+/* Writes rows from … to of a column of metadata. */
+template <typename W, typename V, typename F>
+void write_values(const struct slu_parquet_table *t, uint64_t key, uint64_t from,
+                  uint64_t to, parquet::ColumnWriter *column, F convert)
+{
+    const int16_t has = t->single ? 1 : DEF_VALUE;
+    auto w = static_cast<W *>(column);
+    std::vector<struct slu_meta_value> entry(t->most_values);
+    std::vector<V> value(t->most_values);
+    std::vector<int16_t> def(t->most_values), rep(t->most_values, REP_GOES_ON);
+    if (t->most_values > 0)
+        rep[0] = 0;
+    for (uint64_t r = from; r < to; r++) {
+        const uint64_t n = t->metadata(t->ctx, key, r, entry.data());
+        size_t n_value = 0;
+        for (uint64_t i = 0; i < n; i++) {
+            const bool is = entry[i].p != nullptr;
+            def[i] = static_cast<int16_t>(is ? has : has - 1);
+            if (is)
+                value[n_value++] = convert(entry[i]);
+        }
+        w->WriteBatch(static_cast<int64_t>(n), def.data(),
+                      t->single ? nullptr : rep.data(), value.data());
+    }
+    w->Close();
+}
+
+template <typename V> V number_of(const struct slu_meta_value &v)
+{
+    const uint64_t bits = sizeof(V) == 4 ? slu_le32(v.p) : slu_le64(v.p);
+    const uint32_t half = static_cast<uint32_t>(bits);
+    V x;
+    memcpy(&x, sizeof x == 4 ? static_cast<const void *>(&half) : &bits, sizeof x);
+    return x;
+}
+
+void write_field(const struct slu_parquet_table *t, const struct slu_meta_field *f,
+                 uint64_t from, uint64_t to, parquet::ColumnWriter *w)
+{
+    switch (f->type) {
+    case SLU_META_IS_U8:
+        return write_values<parquet::Int32Writer, int32_t>(
+            t, f->key, from, to, w,
+            [](const struct slu_meta_value &v) { return int32_t{v.p[0]}; });
+    case SLU_META_IS_U32:
+        return write_values<parquet::Int32Writer, int32_t>(t, f->key, from, to, w,
+                                                           number_of<int32_t>);
+    case SLU_META_IS_U64:
+    case SLU_META_IS_I64:
+        return write_values<parquet::Int64Writer, int64_t>(t, f->key, from, to, w,
+                                                           number_of<int64_t>);
+    case SLU_META_IS_F32:
+        return write_values<parquet::FloatWriter, float>(t, f->key, from, to, w,
+                                                         number_of<float>);
+    case SLU_META_IS_F64:
+        return write_values<parquet::DoubleWriter, double>(t, f->key, from, to, w,
+                                                           number_of<double>);
+    default:
+        return write_values<parquet::ByteArrayWriter, parquet::ByteArray>(
+            t, f->key, from, to, w,
+            [](const struct slu_meta_value &v) { return parquet::ByteArray(v.n, v.p); });
+    }
 }
 
 /* Writes rows from … to of a column. */
@@ -137,6 +243,8 @@ int slu_arrow_write(const struct slu_parquet_table *t, int level, struct slu_buf
                 write_column(t, i, r, end,
                              static_cast<parquet::Int32Writer *>(group->NextColumn()),
                              &value, def, rep);
+            for (unsigned i = 0; t->meta != nullptr && i < t->meta->n; i++)
+                write_field(t, &t->meta->field[i], r, end, group->NextColumn());
             group->Close();
         }
         file->Close();
@@ -223,12 +331,22 @@ struct slu_parquet_lists {
     uint64_t left = 0; /* rows left in the row group */
 };
 
+/* The column of the list of this name, which may have dots; -1: there is none. */
+static int find_list(const parquet::SchemaDescriptor *schema, const char *name)
+{
+    for (int k = 0; k < schema->num_columns(); k++)
+        if (schema->Column(k)->path()->ToDotVector() ==
+            std::vector<std::string>{name, "list", "element"})
+            return k;
+    return -1;
+}
+
 static int find_lists(struct slu_parquet_lists *l, const char *const *column,
                       unsigned n_column, uint64_t n_row, struct slu_err *err)
 {
     const parquet::FileMetaData *meta = l->reader->metadata().get();
     for (unsigned i = 0; i < n_column; i++) {
-        int k = meta->schema()->ColumnIndex(std::string(column[i]) + ".list.element");
+        int k = find_list(meta->schema(), column[i]);
         const parquet::ColumnDescriptor *d =
             k < 0 ? nullptr : meta->schema()->Column(k);
         if (d == nullptr || d->physical_type() != parquet::Type::INT32 ||

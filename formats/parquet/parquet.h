@@ -27,6 +27,7 @@
 #define SLU_PARQUET_H
 
 #include "formats/text/input.h"
+#include "lib/stream/metadata.h"
 
 /* Text of a build without Arrow, after "FILE: " or "--format parquet: ". */
 #define SLU_PARQUET_NONE                                                               \
@@ -37,9 +38,10 @@ struct slu_parquet_file;  /* an open file: its footer and columns */
 struct slu_parquet_rows;  /* the remaining rows of a row group */
 struct slu_parquet_lists; /* an open file of lists */
 
-/* A table whose columns are lists of int32, never empty, for the writer. */
+/* A table for the writer: columns of lists of int32, never empty, and behind them a
+ * column for each field of metadata, with lists of values, or of single values. */
 struct slu_parquet_table {
-    const char *const *column; /* names of the columns */
+    const char *const *column; /* names of the columns of int32 */
     unsigned n_column;
     unsigned delta; /* one bit for each column: its lists are runs, and are written
                        as differences */
@@ -51,6 +53,13 @@ struct slu_parquet_table {
     void *ctx;
     /* Writes the list's values to out; returns their number. */
     uint64_t (*list)(void *ctx, unsigned column, uint64_t row, int32_t *out);
+    const struct slu_meta_fields *meta; /* NULL: none */
+    bool single;                        /* rows have single values */
+    uint64_t most_values;               /* largest number of values in a list */
+    /* Writes the row's values of the field with this key to out, p NULL for null;
+     * returns their number, 1 if they are single. */
+    uint64_t (*metadata)(void *ctx, uint64_t key, uint64_t row,
+                         struct slu_meta_value *out);
 };
 
 /* The columns of texts that are read. */
@@ -103,8 +112,8 @@ struct slu_parquet {
     int (*write)(const struct slu_parquet_table *t, int level, struct slu_buf *out,
                  struct slu_err *err);
 
-    /* Opens such a file: it must have exactly these columns, lists of int32 without
-     * nulls, and n_row rows. Caller frees with lists_close. */
+    /* Opens such a file: it must have these columns, lists of int32 without nulls, and
+     * n_row rows. Other columns are not read. Caller frees with lists_close. */
     int (*lists_open)(struct slu_parquet_lists **l, const char *path,
                       const char *const *column, unsigned n_column, uint64_t n_row,
                       uint64_t memory_byte, struct slu_err *err);
@@ -114,7 +123,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/9"
+#define SLU_PARQUET_ABI SLU_VERSION "/10"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

@@ -11,6 +11,10 @@
  *                   labels then are -100 at each other token, too
  *   documents/…               of whole documents input_ids and assistant_masks alone
  *
+ * A column for each field of metadata follows: a list with a value for each of
+ * seq_lengths; of whole documents, the document's value. They are for those who read the
+ * set; sluice takes metadata from the segments.
+ *
  * TRL's DataCollatorForLanguageModeling with padding_free (trl/trainer/sft_trainer.py)
  * makes positions from seq_lengths, and the same labels from input_ids, except at
  * padding. Models shift the labels themselves, so there are no label tokens. Files are
@@ -23,6 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/json.h"
+#include "lib/base/json_write.h"
+
 enum { AUTO_TOKENS = 1 << 23, GROUP_TOKENS = 1 << 20, LEVEL = 3 };
 enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN, MASKS = N_COLUMN };
 enum { DOCUMENT_IDS, N_DOCUMENT_COLUMN };
@@ -34,21 +41,25 @@ static const char *const columns[N_COLUMN + 1] = {"input_ids", "labels", "seq_le
                                             *const document_columns[] = {
                                                 "input_ids", "assistant_masks"};
 
-/* The form from which every version of datasets takes its features. */
-#define LIST_OF                                                                        \
-    "{\"feature\": {\"dtype\": \"int32\", \"_type\": \"Value\"}, \"_type\": "          \
-    "\"Sequence\"}"
-#define IDS  "{\"info\": {\"features\": {\"input_ids\": " LIST_OF
-#define MASK ", \"assistant_masks\": " LIST_OF
-#define FEATURES                                                                       \
-    IDS ", \"labels\": " LIST_OF ", \"seq_lengths\": " LIST_OF                         \
-        ", \"position_ids\": " LIST_OF
-/* Without masks, and with them. */
-static const char *const features[] = {FEATURES "}}}", FEATURES MASK "}}}"},
-                         *const document_features[] = {IDS "}}}", IDS MASK "}}}"};
+/* ---- state ---- */
 
-int slu_parquet_shards_init(void **state, const struct slu_shards_cfg *cfg,
-                            struct slu_err *err)
+/* Refuses a field with the name of a column. */
+static int check_names(const struct slu_shards_cfg *cfg, const char *const *column,
+                       unsigned n_column, struct slu_err *err)
+{
+    for (unsigned i = 0; i < n_column; i++)
+        if (slu_meta_find(&cfg->header->meta, column[i], strlen(column[i])) >= 0)
+            return slu_fail(err, SLU_E_UNSUPPORTED,
+                            "format %s has a column '%s' of its own, and the stream a "
+                            "metadata field of this name; leave that out by "
+                            "--drop-metadata %s",
+                            cfg->format->name, column[i], column[i]);
+    return SLU_OK;
+}
+
+int slu_parquet_shards_new(void **state, const struct slu_shards_cfg *cfg,
+                           const char *const *column, unsigned n_column,
+                           struct slu_err *err)
 {
     const struct slu_parquet *lib = slu_parquet_load();
     struct slu_parquet_shards *p;
@@ -63,12 +74,26 @@ int slu_parquet_shards_init(void **state, const struct slu_shards_cfg *cfg,
                         "format %s has ids of int32, for a vocabulary size of at most "
                         "2147483647; the stream's is %llu",
                         cfg->format->name, (unsigned long long)cfg->header->vocab_size);
+    int rc = cfg->header ? check_names(cfg, column, n_column, err) : SLU_OK;
+    if (rc)
+        return rc;
     *state = p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
     p->lib = lib;
     p->level = cfg->compress_set ? cfg->compress_level : LEVEL;
+    if (cfg->header)
+        p->meta = cfg->header->meta;
     return SLU_OK;
+}
+
+static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
+                        struct slu_err *err)
+{
+    return cfg->documents ? slu_parquet_shards_new(state, cfg, document_columns,
+                                                   N_DOCUMENT_COLUMN + 1, err)
+                          : slu_parquet_shards_new(state, cfg, columns, N_COLUMN + 1,
+                                                   err);
 }
 
 void slu_parquet_shards_release(void *state)
@@ -114,11 +139,38 @@ uint64_t slu_parquet_shards_byte(const struct slu_shard_bucket *b, unsigned n_co
            (4 << 20);
 }
 
+/* Parquet's strings are UTF-8, which a stream of others need not have. */
+static int check_texts(const struct slu_parquet_shards *p, const struct slu_batch *b,
+                       const struct slu_seg *seg, struct slu_err *err)
+{
+    for (unsigned i = 0; i < p->meta.n && seg->meta_len; i++) {
+        const struct slu_meta_field *f = &p->meta.field[i];
+        const struct slu_meta_value v = slu_parquet_shards_value(b, seg, f->key);
+        if (v.p && !slu_meta_width(f->type) && slu_utf8_valid_prefix(v.p, v.n) != v.n)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "source %llu, document %llu: the metadata field '%s' is not "
+                            "UTF-8, as strings of Parquet are",
+                            (unsigned long long)seg->source,
+                            (unsigned long long)seg->document, f->name);
+    }
+    return SLU_OK;
+}
+
 int slu_parquet_shards_write(const struct slu_parquet_shards *p,
                              struct slu_parquet_table *t, const struct slu_shard *s,
                              const struct slu_batch *b, struct slu_buf *out,
                              struct slu_err *err)
 {
+    int rc = SLU_OK;
+
+    t->meta = &p->meta;
+    for (size_t i = 0; i < b->n_seg && !rc; i++)
+        rc = check_texts(p, b, &b->seg[i], err);
+    for (size_t i = 0; i < b->n_seq; i++)
+        if (b->seq[i].n_seg > t->most_values)
+            t->most_values = b->seq[i].n_seg;
+    if (rc)
+        return rc;
     t->n_row = s->n_seq;
     t->group_rows = group_rows(s->n_seq, s->n_tok);
     for (size_t i = 0; i < b->n_seq; i++)
@@ -140,6 +192,40 @@ uint64_t slu_parquet_shards_ids(const struct slu_batch *b, const struct slu_seq 
     for (uint64_t i = 0; i < q->len_tok; i++)
         out[i] = (int32_t)slu_batch_id(b, q->tok_off + i);
     return q->len_tok;
+}
+
+struct slu_meta_value slu_parquet_shards_value(const struct slu_batch *b,
+                                               const struct slu_seg *seg, uint64_t key)
+{
+    struct slu_meta_value v = {0};
+
+    if (seg->meta_len && slu_meta_get(b->str.data + seg->id_off + seg->id_len,
+                                      seg->meta_len, key, &v))
+        return v;
+    return (struct slu_meta_value){0};
+}
+
+/* The values of all segments. */
+static uint64_t put_values(void *ctx, uint64_t key, uint64_t row,
+                           struct slu_meta_value *out)
+{
+    const struct slu_batch *b = ctx;
+    const struct slu_seq *q = &b->seq[row];
+    const struct slu_seg *seg = &b->seg[q->seg_off];
+    uint64_t n = 0;
+    for (uint64_t k = 0; k < q->n_seg; k++)
+        if (seg[k].len_tok)
+            out[n++] = slu_parquet_shards_value(b, &seg[k], key);
+    return n;
+}
+
+/* The value of a whole document, whose segments have the same. */
+static uint64_t put_value(void *ctx, uint64_t key, uint64_t row,
+                          struct slu_meta_value *out)
+{
+    const struct slu_batch *b = ctx;
+    *out = slu_parquet_shards_value(b, &b->seg[b->seq[row].seg_off], key);
+    return 1;
 }
 
 static uint64_t put_mask(const struct slu_batch *b, const struct slu_seq *q,
@@ -187,28 +273,69 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
     return column == SEQ_LENGTHS ? n : q->len_tok;
 }
 
+/* Appends `{"info": {"features": …}}`, in the form from which every version of datasets
+ * takes its features. */
+static int put_features(const struct slu_parquet_table *t,
+                        const struct slu_meta_fields *meta, struct slu_buf *out,
+                        struct slu_err *err)
+{
+    static const char *const dtype[SLU_META_N_TYPE] = {
+        [SLU_META_IS_NAME] = "string",  [SLU_META_IS_TEXT] = "string",
+        [SLU_META_IS_U8] = "uint8",     [SLU_META_IS_U32] = "uint32",
+        [SLU_META_IS_U64] = "uint64",   [SLU_META_IS_F32] = "float32",
+        [SLU_META_IS_I64] = "int64",    [SLU_META_IS_F64] = "float64",
+    };
+    int rc = slu_buf_printf(out, err, "{\"info\": {\"features\": {");
+
+    for (unsigned i = 0; i < t->n_column + meta->n && !rc; i++) {
+        const struct slu_meta_field *f =
+            i < t->n_column ? NULL : &meta->field[i - t->n_column];
+        const char *name = f ? f->name : t->column[i];
+        const bool single = f && t->single;
+        if (i)
+            rc = slu_buf_printf(out, err, ", ");
+        if (!rc)
+            rc = slu_json_put_string(out, name, strlen(name), err);
+        if (!rc)
+            rc = slu_buf_printf(out, err,
+                                ": %s{\"dtype\": \"%s\", \"_type\": \"Value\"}%s",
+                                single ? "" : "{\"feature\": ",
+                                f ? dtype[f->type] : "int32",
+                                single ? "" : ", \"_type\": \"Sequence\"}");
+    }
+    return rc ? rc : slu_buf_append(out, "}}}", 4, err);
+}
+
 static int parquet_build(const void *state, const struct slu_shard *s,
                          const struct slu_batch *b, struct slu_buf *out,
                          struct slu_shard_facts *f, struct slu_err *err)
 {
+    const struct slu_parquet_shards *p = state;
+    struct slu_buf features = SLU_BUF_INIT;
     struct slu_parquet_table table = {
         .column = columns,
         .n_column = N_COLUMN + b->masks,
         .delta = 1U << POSITION_IDS,
         .key = "huggingface",
-        .value = features[b->masks],
         .ctx = (void *)(uintptr_t)b,
         .list = put_list,
+        .metadata = put_values,
     };
     (void)f;
     if (!s->bucket->length) {
         table.column = document_columns;
         table.n_column = N_DOCUMENT_COLUMN + b->masks;
         table.delta = 0;
-        table.value = document_features[b->masks];
         table.list = put_document;
+        table.metadata = put_value;
+        table.single = true;
     }
-    return slu_parquet_shards_write(state, &table, s, b, out, err);
+    int rc = put_features(&table, &p->meta, &features, err);
+    table.value = (const char *)features.data;
+    if (!rc)
+        rc = slu_parquet_shards_write(state, &table, s, b, out, err);
+    slu_buf_release(&features);
+    return rc;
 }
 
 int slu_parquet_shards_check(const struct slu_shard_format *f,
@@ -259,7 +386,7 @@ const struct slu_shard_format slu_shard_parquet = {
     .shard_byte = SLU_SHARD_BUILT_BYTE,
     .shard_sequences = slu_parquet_shards_auto,
     .check = parquet_check,
-    .init = slu_parquet_shards_init,
+    .init = parquet_init,
     .release = slu_parquet_shards_release,
     .n_file = 1,
     .file_name = parquet_file_name,

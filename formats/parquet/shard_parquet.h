@@ -9,14 +9,19 @@
 struct slu_parquet_shards {
     const struct slu_parquet *lib;
     int level; /* of zstd; 0: not compressed */
+    struct slu_meta_fields meta;
 };
 
-SLU_MUST_USE int slu_parquet_shards_init(void **state, const struct slu_shards_cfg *cfg,
-                                         struct slu_err *err);
+/* column: the names of the format's n_column columns, which no field of metadata may
+ * have. */
+SLU_MUST_USE int slu_parquet_shards_new(void **state, const struct slu_shards_cfg *cfg,
+                                        const char *const *column, unsigned n_column,
+                                        struct slu_err *err);
 void slu_parquet_shards_release(void *state); /* NULL is legal */
 /* Sequences of a shard by default. */
 uint64_t slu_parquet_shards_auto(const struct slu_shard_bucket *b);
-/* Writes the shard's table, of which columns, lists and their context are set. */
+/* Writes the shard's table, of which columns, lists and their context are set, with the
+ * columns of metadata. */
 SLU_MUST_USE int slu_parquet_shards_write(const struct slu_parquet_shards *p,
                                           struct slu_parquet_table *t,
                                           const struct slu_shard *s,
@@ -32,5 +37,8 @@ SLU_MUST_USE int slu_parquet_shards_check(const struct slu_shard_format *f,
 /* Writes the plain ids of a sequence; returns their number. */
 uint64_t slu_parquet_shards_ids(const struct slu_batch *b, const struct slu_seq *q,
                                 int32_t *out);
+/* Finds the segment's value of the field with this key; p NULL: null. */
+struct slu_meta_value slu_parquet_shards_value(const struct slu_batch *b,
+                                               const struct slu_seg *seg, uint64_t key);
 
 #endif

@@ -11,6 +11,9 @@
  *
  * The trainer makes inputs of all tokens of a segment but the last, and labels of all
  * but the first, so a first token is never trained on. Without masks all labels are.
+ *
+ * A column for each field of metadata follows, which the trainer does not read: a list
+ * with a value for each of seq_start_id (shard_parquet.c).
  */
 #include "shard_parquet.h"
 
@@ -19,6 +22,11 @@
 enum { INPUT_IDS, LOSS_MASK, SEQ_START_ID, N_COLUMN };
 
 static const char *const columns[N_COLUMN] = {"input_ids", "loss_mask", "seq_start_id"};
+
+static int sft_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    return slu_parquet_shards_new(state, cfg, columns, N_COLUMN, err);
+}
 
 static void sft_file_name(const void *state, uint64_t number, unsigned file, char *out,
                           size_t cap)
@@ -52,6 +60,25 @@ static void put_mask(const struct slu_batch *b, const struct slu_seq *q,
                       slu_batch_trained(b, q->tok_off + at + i + 1);
 }
 
+/* Whether segment k begins an element of seq_start_id. */
+static bool begins(const struct slu_seq *q, const struct slu_seg *seg, uint64_t k)
+{
+    return k == 0 || k + 1 == q->n_seg || seg[k].source != SLU_PADDING;
+}
+
+static uint64_t put_values(void *ctx, uint64_t key, uint64_t row,
+                           struct slu_meta_value *out)
+{
+    const struct slu_batch *b = ctx;
+    const struct slu_seq *q = &b->seq[row];
+    const struct slu_seg *seg = &b->seg[q->seg_off];
+    uint64_t n = 0;
+    for (uint64_t k = 0; k < q->n_seg; k++)
+        if (begins(q, seg, k))
+            out[n++] = slu_parquet_shards_value(b, &seg[k], key);
+    return n;
+}
+
 static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
 {
     const struct slu_batch *b = ctx;
@@ -63,7 +90,7 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
     for (uint64_t k = 0; k < q->n_seg; at += seg[k++].len_tok) {
         if (column == LOSS_MASK)
             put_mask(b, q, &seg[k], at, out);
-        else if (at == 0 || k + 1 == q->n_seg || seg[k].source != SLU_PADDING)
+        else if (begins(q, seg, k))
             out[n++] = (int32_t)at;
     }
     return column == SEQ_START_ID ? n : q->len_tok;
@@ -79,6 +106,7 @@ static int sft_build(const void *state, const struct slu_shard *s,
         .int8 = 1U << LOSS_MASK,
         .ctx = (void *)(uintptr_t)b,
         .list = put_list,
+        .metadata = put_values,
     };
     (void)f;
     return slu_parquet_shards_write(state, &table, s, b, out, err);
@@ -91,7 +119,7 @@ const struct slu_shard_format slu_shard_megatron_sft = {
     .inner_padding = SLU_INNER_LABELS,
     .shard_sequences = slu_parquet_shards_auto,
     .check = sft_check,
-    .init = slu_parquet_shards_init,
+    .init = sft_init,
     .release = slu_parquet_shards_release,
     .n_file = 1,
     .file_name = sft_file_name,

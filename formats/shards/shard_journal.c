@@ -78,6 +78,11 @@ static int put_input(const struct slu_shards *s, const struct slu_sum *in,
                             err);
     for (size_t i = 0; i < h->n_step && !rc; i++)
         rc = slu_step_put_json(&h->step[i], t, err);
+    if (h->meta.n && !rc)
+        rc = slu_buf_append(t, &in->meta_checksum, sizeof in->meta_checksum, err);
+    for (unsigned i = 0; i < h->meta.n && !rc; i++)
+        rc = slu_buf_printf(t, err, "%s=%s\n", h->meta.field[i].name,
+                            slu_meta_type_name(h->meta.field[i].type));
     return rc;
 }
 

@@ -26,27 +26,56 @@ struct slu_mixer {
 
 static int of_number(const struct slu_mix_by *by, uint64_t number)
 {
-    if (by->by == SLU_BY_DOMAIN && number == SLU_NO_DOMAIN)
-        return by->none;
     return number < by->n ? by->source[number] : -1;
 }
 
-static uint32_t domain_of(const struct slu_seg *seg, uint64_t n_seg)
+uint64_t slu_mix_value(const struct slu_meta_value *v)
+{
+    return v->n ? slu_hash64(v->p, v->n) : 0;
+}
+
+/* What tells the segment's source: its domain, or its value. */
+static uint64_t key_of(const struct slu_mix_by *by, const struct slu_batch *b,
+                       const struct slu_seg *s)
+{
+    struct slu_meta_value v;
+    if (by->by == SLU_BY_DOMAIN)
+        return s->domain;
+    return s->meta_len && slu_meta_get(b->str.data + s->id_off + s->id_len, s->meta_len,
+                                       by->key, &v)
+               ? slu_mix_value(&v)
+               : 0;
+}
+
+static int of_key(const struct slu_mix_by *by, uint64_t key)
+{
+    if (key == (by->by == SLU_BY_DOMAIN ? SLU_NO_DOMAIN : 0))
+        return by->none;
+    if (by->by == SLU_BY_DOMAIN)
+        return of_number(by, key);
+    for (size_t i = 0; i < by->n; i++)
+        if (by->value[i] == key)
+            return (int)i;
+    return -1;
+}
+
+static int of_most(const struct slu_mix_by *by, const struct slu_batch *b,
+                   const struct slu_seg *seg, uint64_t n_seg)
 {
     enum { MOST = 64 };
-    uint32_t domain[MOST];
-    uint64_t tok[MOST], best = 0;
+    uint64_t key[MOST], tok[MOST], best = 0;
     unsigned n = 0;
     for (uint64_t i = 0; i < n_seg; i++) {
         unsigned k = 0;
         if (seg[i].source == SLU_PADDING)
             continue;
-        while (k < n && domain[k] != seg[i].domain)
+        const uint64_t is = key_of(by, b, &seg[i]);
+        while (k < n && key[k] != is)
             k++;
         if (k == MOST)
             continue;
         if (k == n) {
-            domain[n] = seg[i].domain;
+            key[n] = is;
             tok[n++] = 0;
         }
         tok[k] += seg[i].len_tok;
@@ -54,7 +83,7 @@ static uint32_t domain_of(const struct slu_seg *seg, uint64_t n_seg)
     for (unsigned k = 1; k < n; k++)
         if (tok[k] > tok[best])
             best = k;
-    return n ? domain[best] : SLU_NO_DOMAIN;
+    return n ? of_key(by, key[best]) : by->none;
 }
 
 static int band_of(const struct slu_mix *m, double score)
@@ -74,11 +103,54 @@ int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
         return of_number(by, b->input);
     if (by->by == SLU_BY_SCORE)
         return band_of(by->bands, slu_seq_score(b, q));
+    if (by->by == SLU_BY_WHERE)
+        return 0;
     if (by->by == SLU_BY_FILE)
         return q->n_seg ? of_number(by, seg->source) : -1;
     if (q->n_seg == 1)
-        return of_number(by, seg->domain);
-    return of_number(by, domain_of(seg, q->n_seg));
+        return of_key(by, key_of(by, b, seg));
+    return of_most(by, b, seg, q->n_seg);
+}
+
+/* The band of a segment's document. */
+static int band_of_segment(const struct slu_mix_by *by, const struct slu_batch *b,
+                           const struct slu_seq *q, const struct slu_seg *seg,
+                           unsigned *band, struct slu_err *err)
+{
+    const struct slu_mix *m = by->bands;
+    bool holds = false;
+    int rc = SLU_OK;
+    for (*band = 0; *band + 1 < m->n_source && !rc; ++*band) {
+        if (!by->where[*band])
+            holds = slu_compare_holds(&m->source[*band].score, slu_seq_score(b, q));
+        else if ((rc = slu_where_ask_segment(by->where[*band], b, q, seg, &holds, err)))
+            rc = slu_err_at(err, "%s", m->source[*band].name);
+        if (holds)
+            break;
+    }
+    return rc;
+}
+
+int slu_mix_band(const struct slu_mix_by *by, const struct slu_batch *b,
+                 const struct slu_seq *q, int *source, struct slu_err *err)
+{
+    const struct slu_seg *seg = &b->seg[q->seg_off];
+    const unsigned others = by->bands->n_source - 1;
+    uint64_t tok[SLU_MIX_SOURCES] = {0};
+    unsigned band, best = others;
+    for (uint64_t i = 0; i < q->n_seg; i++) {
+        if (seg[i].source == SLU_PADDING)
+            continue;
+        int rc = band_of_segment(by, b, q, &seg[i], &band, err);
+        if (rc)
+            return rc;
+        tok[band] += seg[i].len_tok;
+    }
+    for (unsigned s = others + 1; s-- > 0;)
+        if (tok[s] && tok[s] >= tok[best])
+            best = s;
+    *source = (int)best;
+    return SLU_OK;
 }
 
 /* ---- reading ---- */

@@ -1,8 +1,9 @@
 /* mix.h - the amount of each source in a mix, and the sequences taken.
  *
- * A source is a domain or an input. A mix gives each source a share of the tokens by
- * weights; a schedule is several mixes one after another (periods). Or a source is a band
- * of scores, and the mix says how often its sequences are repeated. Amounts are exact:
+ * A source is a domain, an input, or a value of a field of metadata. A mix gives each
+ * source a share of the tokens by weights; a schedule is several mixes one after another
+ * (periods). Or a source is a band, of which scores or an expression tell the sequences,
+ * and the mix says how often these are repeated. Amounts are exact:
  * source s gets floor(n_p w_s / W) tokens in period p of n_p tokens, as whole
  * sequences, so over all periods it is short by less than one sequence.
  *
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/filter/where.h"
 #include "lib/stream/batch.h"
 #include "lib/stream/compare.h"
 #include "select.h"
@@ -40,13 +42,14 @@ enum slu_mix_length { SLU_MIX_ALL, SLU_MIX_SHARES, SLU_MIX_TOKENS };
 struct slu_mix {
     unsigned n_source, n_period;
     struct slu_mix_source {
-        char *name;                       /* owned; "": sequences without a domain */
+        char *name; /* owned; "": sequences without a domain or value */
         uint64_t weight[SLU_MIX_PERIODS]; /* in units of 1 / SLU_MIX_ONE */
         uint64_t max_epochs;      /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
         struct slu_compare score; /* of a band */
+        struct slu_expr *where;   /* of a band, instead of the score; or NULL; owned */
     } * source;                   /* owned */
     /* The sources are bands: weight[0] is how many times each is taken. The last one has
-     * the sequences of no other band, and those without a score. */
+     * the sequences of no other band, such as those without a score. */
     bool bands;
     /* The unit of `length` is tokens with SLU_MIX_TOKENS; a 0 in the last period stands
      * for the rest of max_tok. With SLU_MIX_SHARES the unit is 1 / SLU_MIX_ONE percent
@@ -64,11 +67,13 @@ struct slu_mix {
 SLU_MUST_USE int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
                                uint64_t batch_tok, struct slu_err *err);
 /* Whether text begins as bands do: "score>=4", but for "=" only with a colon behind, as
- * "score=4" is the domain score and its weight. */
+ * "score=4" is the domain score and its weight; or with anything that ends in a colon
+ * and a number. */
 bool slu_mix_has_bands(const char *text);
-/* Parses bands with the times that each is taken, as in "score>=4:2, score<2:0"; of
- * several bands that a score is in, the first counts, and sequences in none are taken
- * once. SLU_E_USAGE for any other text. Caller releases *b, also after an error. */
+/* Parses bands with the times that each is taken: "score>=4:2, score<2:0"; in place of
+ * the comparison any expression of lib/filter/where.h, 'lang == "zh" and len(id) > 2:2'.
+ * Of several bands that a sequence is in, the first counts, and sequences in none are
+ * taken once. SLU_E_USAGE for any other text. Caller releases *b, also after an error. */
 SLU_MUST_USE int slu_mix_parse_bands(struct slu_mix *b, const char *text,
                                      struct slu_err *err);
 /* Parses the most epochs of the sources: "4", or "web=1,code=2.5", or both. */
@@ -93,19 +98,39 @@ SLU_MUST_USE int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok,
 
 /* ---- the source of a sequence ---- */
 
-/* Maps numbers of domains, inputs or files to sources. */
+/* Maps numbers of domains, inputs or files, or values of a field, to sources. */
 struct slu_mix_by {
-    /* FILE: seg[0].source; SCORE: the band of slu_seq_score */
-    enum { SLU_BY_DOMAIN, SLU_BY_INPUT, SLU_BY_FILE, SLU_BY_SCORE } by;
+    /* FILE: seg[0].source; FIELD: a field of metadata; SCORE: the band of
+     * slu_seq_score; WHERE: the band, by slu_mix_band */
+    enum {
+        SLU_BY_DOMAIN,
+        SLU_BY_INPUT,
+        SLU_BY_FILE,
+        SLU_BY_FIELD,
+        SLU_BY_SCORE,
+        SLU_BY_WHERE
+    } by;
     const int *source; /* borrowed: number -> source; -1: no source */
-    size_t n;
-    int none;                    /* source of sequences without a domain, or -1 */
-    const struct slu_mix *bands; /* SCORE: borrowed */
+    size_t n;          /* of FIELD: sources */
+    int none;          /* source of sequences without a domain or value, or -1 */
+    uint64_t key;      /* FIELD: of the field */
+    const uint64_t *value;          /* FIELD: by source, slu_mix_value; borrowed */
+    const struct slu_mix *bands;    /* SCORE, WHERE: borrowed */
+    struct slu_where *const *where; /* WHERE: by band, for its expression; borrowed */
 };
-/* Returns the source of a sequence, or -1. A packed sequence belongs to the domain of
- * most of its tokens (among the first 64 domains that occur; ties: the first). */
+/* Returns the source of a sequence, or -1. A packed sequence belongs to the domain, or
+ * value, of most of its tokens (among the first 64 that occur; ties: the first). Any
+ * thread. WHERE: 0. */
 int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
                       const struct slu_seq *q);
+/* What stands for a value; 0: none, or an empty one. */
+uint64_t slu_mix_value(const struct slu_meta_value *v);
+/* With WHERE, sets *source to the band of a sequence: that of most of its tokens (ties:
+ * the first band). One thread at a time on by->where. Errors: those of
+ * slu_where_ask_segment. */
+SLU_MUST_USE int slu_mix_band(const struct slu_mix_by *by, const struct slu_batch *b,
+                              const struct slu_seq *q, int *source,
+                              struct slu_err *err);
 
 /* ---- the choice of sequences ---- */
 

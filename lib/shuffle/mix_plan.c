@@ -16,8 +16,10 @@ enum { MOST_TIMES = 1000 }; /* of a band */
 
 void slu_mix_release(struct slu_mix *b)
 {
-    for (unsigned i = 0; i < b->n_source; i++)
+    for (unsigned i = 0; i < b->n_source; i++) {
         free(b->source[i].name);
+        slu_expr_free(b->source[i].where);
+    }
     free(b->source);
     memset(b, 0, sizeof *b);
 }
@@ -211,45 +213,91 @@ static const char *band_at(const char *p, struct slu_compare *c)
                : slu_compare_parse(p + sizeof word - 1, c);
 }
 
+/* Returns the end of the band that p begins with: the comma that is in no string or
+ * brackets, or the end of the text. *colon: the last colon of the band in no string;
+ * NULL: there is none. */
+static const char *band_end(const char *p, const char **colon)
+{
+    unsigned depth = 0;
+    char quote = 0;
+
+    for (*colon = NULL; *p && (quote || depth || *p != ','); p++)
+        if (quote) {
+            p += quote == '"' && *p == '\\' && p[1];
+            quote = *p == quote ? 0 : quote;
+        } else if (strchr("\"'`", *p)) {
+            quote = *p;
+        } else if (strchr("([", *p)) {
+            depth++;
+        } else if (strchr(")]", *p)) {
+            depth -= depth > 0;
+        } else if (*p == ':') {
+            *colon = p;
+        }
+    return p;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Parses the times at colon[1], before end. */
+static bool times_at(const char *colon, const char *end, uint64_t *times)
+{
+    const char *p = colon + 1 + strspn(colon + 1, " \t");
+
+    while (end > p && is_blank(end[-1]))
+        end--;
+    return p < end && number(p, (size_t)(end - p), times);
+}
+
 bool slu_mix_has_bands(const char *text)
 {
     struct slu_compare c;
-    const char *end = band_at(text, &c);
+    const char *end = band_at(text, &c), *colon;
+    uint64_t times;
 
     /* score=4 is a domain with a weight. */
-    return end && (*end == ':' || c.op != SLU_EQUAL);
+    if (end && (*end == ':' || c.op != SLU_EQUAL))
+        return true;
+    end = band_end(text, &colon);
+    return colon && times_at(colon, end, &times);
 }
 
-/* Parses "score OP NUMBER:TIMES" in p[0, n). */
-static int parse_band(struct slu_mix *b, const char *p, size_t n, struct slu_err *err)
+/* Parses the band at p, which ends in end, with its last colon. */
+static int parse_band(struct slu_mix *b, const char *p, const char *end,
+                      const char *colon, struct slu_err *err)
 {
-    const char *end = p + n, *after;
     const unsigned had = b->n_source;
     struct slu_compare c;
     uint64_t times;
     unsigned at;
 
     p += strspn(p, " \t");
-    while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
-        end--;
-    after = band_at(p, &c);
-    after = after && *after == ':' ? after + 1 + strspn(after + 1, " \t") : NULL;
-    if (!after || after > end || !number(after, (size_t)(end - after), &times) ||
-        times > MOST_TIMES * SLU_MIX_ONE)
+    if (!colon || !times_at(colon, end, &times) || times > MOST_TIMES * SLU_MIX_ONE) {
+        while (end > p && is_blank(end[-1]))
+            end--;
         return slu_fail(err, SLU_E_USAGE,
-                        "mix: '%.*s' is not score OP NUMBER:TIMES, as score>=4:2, of "
-                        "at most %d times with up to six decimals",
+                        "mix: '%.*s' is not EXPRESSION:TIMES, as score>=4:2, of at "
+                        "most %d times with up to six decimals",
                         end > p ? (int)(end - p) : 0, p, MOST_TIMES);
-    const int n_name = (int)(strchr(p, ':') - p);
+    }
+    const bool score = band_at(p, &c) == colon;
+    while (!score && colon > p && is_blank(colon[-1]))
+        colon--;
+    const int n_name = (int)(colon - p);
     if (had == SLU_MIX_SOURCES - 1)
         return slu_fail(err, SLU_E_USAGE, "mix: more than %d bands",
                         SLU_MIX_SOURCES - 1);
     int rc = find(b, p, (size_t)n_name, true, &at, err);
     if (!rc && b->n_source == had)
         rc = slu_fail(err, SLU_E_USAGE, "mix: '%.*s' is there twice", n_name, p);
+    if (!rc && !score && slu_expr_new(&b->source[at].where, b->source[at].name, err))
+        rc = slu_err_at(err, "mix: '%.200s'", b->source[at].name);
     if (rc)
         return rc;
-    b->source[at].score = c;
+    b->source[at].score = score ? c : (struct slu_compare){0};
     b->source[at].weight[0] = times;
     return SLU_OK;
 }
@@ -261,9 +309,9 @@ int slu_mix_parse_bands(struct slu_mix *b, const char *text, struct slu_err *err
     int rc = SLU_OK;
 
     *b = (struct slu_mix){.n_period = 1, .bands = true};
-    for (const char *p = text, *next; !rc; p = next + 1) {
-        next = strchrnul(p, ',');
-        rc = parse_band(b, p, (size_t)(next - p), err);
+    for (const char *p = text, *next, *colon; !rc; p = next + 1) {
+        next = band_end(p, &colon);
+        rc = parse_band(b, p, next, colon, err);
         if (!*next)
             break;
     }

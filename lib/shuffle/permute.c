@@ -337,9 +337,13 @@ static int emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
     const struct side *s = side;
     struct slu_judged *j = (void *)s->judged.data;
     int rc = SLU_OK;
-    const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
+    struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
+        if (j[i].verdict == TAKE && p->mixer && p->cfg.by.by == SLU_BY_WHERE)
+            rc = slu_mix_band(&p->cfg.by, b, q, &m[i].source, err);
+        if (rc)
+            return rc;
         if (j[i].verdict == TAKE) {
             note_dense(p, b, q);
             r->longest = q->len_tok > r->longest ? q->len_tok : r->longest;

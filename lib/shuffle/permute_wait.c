@@ -255,7 +255,8 @@ static int from_input(struct slu_permute *p, const struct slu_side_ops *ops,
     slu_reader_free(r);
     if (!rc && (memcmp(&again.n, &total->n, sizeof again.n) ||
                 slu_u128_cmp(again.trace_checksum, total->trace_checksum) ||
-                slu_u128_cmp(again.mask_checksum, total->mask_checksum)))
+                slu_u128_cmp(again.mask_checksum, total->mask_checksum) ||
+                slu_u128_cmp(again.meta_checksum, total->meta_checksum)))
         rc = slu_fail(err, SLU_E_MISMATCH, "the input has changed while it was read");
     return rc;
 }

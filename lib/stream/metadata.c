@@ -259,6 +259,7 @@ static int unfit(const struct slu_meta_field *f, const struct slu_value *v,
 /* The bits of a number in the field's type; false: it does not fit. */
 static bool number_bits(enum slu_meta_type type, double x, uint64_t *bits)
 {
+    x += 0.0; /* -0 becomes 0 */
     const bool integer = x == floor(x);
     const float narrow = (float)x;
     uint32_t b;
@@ -279,7 +280,6 @@ static bool number_bits(enum slu_meta_type type, double x, uint64_t *bits)
         *bits = b;
         return isfinite(narrow);
     default:
-        x += 0.0; /* -0 becomes 0 */
         memcpy(bits, &x, sizeof x);
         return isfinite(x);
     }

@@ -92,7 +92,7 @@ try() {
 }
 mixes_domains() {
     [ "$step" = shuffle ] && grep -q -e '--mix[ =]\|--mix-schedule' "$scratch/options.shuffle" &&
-        ! grep -q -e '--mix-by[ =]input' -e "--mix[ =][\"' ]*score *[<>=!]*[-+.0-9e ]*:" "$scratch/options.shuffle"
+        ! sed 's/--mix-by[ =]domain//' "$scratch/options.shuffle" | grep -c -e '--mix-by' -e "--mix[ =].*: *[0-9.]\{1,\} *\([\"',]\|\$\| -\)" >/dev/null
 }
 # check_mix: where tokenize has no option for domains, inputs have some; and if all have one, --mix names these alone.
 check_mix() {

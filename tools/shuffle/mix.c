@@ -12,7 +12,32 @@
 
 enum { MOST_SHORT = 8 }; /* lines of warnings */
 
-const char *const shuffle_mix_bys[] = {"domain", "input", NULL};
+int shuffle_parse_mix_by(void *opts, const char *value, struct slu_err *err)
+{
+    ((struct opts *)opts)->mix.by = strcmp(value, "domain") ? value : NULL;
+    return *value ? SLU_OK
+                  : slu_fail(err, SLU_E_USAGE,
+                             "--mix-by: expected domain, input, or a field of metadata");
+}
+
+bool shuffle_mix_by_input(const struct shuffle_mix_opts *o)
+{
+    return o->by && !strcmp(o->by, "input");
+}
+
+static bool has_expressions(const struct shuffle_mix *m)
+{
+    bool any = false;
+
+    for (unsigned s = 0; s < m->mix.n_source; s++)
+        any |= m->mix.source[s].where != NULL;
+    return any;
+}
+
+static bool by_domains(const struct shuffle_mix *m)
+{
+    return !m->opts->by && !m->mix.bands;
+}
 
 int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
                       const struct shuffle_mix_opts *o, struct slu_err *err)
@@ -35,7 +60,7 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
         if (by || o->max_epochs ||
             ((const struct opts *)ctx->opts)->max_tokens != UINT64_MAX)
             return slu_fail(err, SLU_E_USAGE,
-                            "--mix with bands of scores says how often each is taken; "
+                            "--mix with bands says how often each is taken; "
                             "leave --mix-by, --max-epochs and --max-tokens out");
         return slu_mix_parse_bands(&m->mix, o->mix, err);
     }
@@ -57,6 +82,33 @@ static int number_domains(const struct slu_mix *b, struct slu_reader *r,
     return rc;
 }
 
+static void close_where(struct shuffle_mix *m)
+{
+    for (unsigned s = 0; m->where && s < m->mix.n_source; s++)
+        slu_where_free(m->where[s]);
+    free(m->where);
+    m->where = NULL;
+}
+
+/* Prepares the bands' expressions for what r reads. */
+static int open_where(struct shuffle_mix *m, struct slu_reader *r, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    if (!m->where)
+        m->where = calloc(m->mix.n_source, sizeof *m->where);
+    if (!m->where)
+        return slu_fail_nomem(err, m->mix.n_source * sizeof *m->where);
+    for (unsigned s = 0; s < m->mix.n_source && !rc; s++) {
+        slu_where_free(m->where[s]);
+        m->where[s] = NULL;
+        if (m->mix.source[s].where)
+            rc = slu_where_new(&m->where[s], m->mix.source[s].where,
+                               slu_reader_header(r), slu_reader_names(r), err);
+    }
+    return rc ? slu_err_at(err, "--mix") : SLU_OK;
+}
+
 static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
 {
     struct shuffle_mix *m = ctx;
@@ -64,8 +116,10 @@ static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
     int rc = cli_reopen_reader(m->ctx, r, err);
     if (rc)
         return rc;
-    rc =
-        m->opts->by || m->mix.bands ? SLU_OK : number_domains(&m->mix, *r, number, err);
+    if (by_domains(m))
+        rc = number_domains(&m->mix, *r, number, err);
+    else if (m->where)
+        rc = open_where(m, *r, err);
     if (rc)
         slu_reader_free(*r);
     return rc;
@@ -100,15 +154,87 @@ static int by_domain(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix
     return SLU_OK;
 }
 
-static int by_score(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
+static int by_bands(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
                     struct slu_err *err)
 {
-    *by = (struct slu_mix_by){.by = SLU_BY_SCORE, .none = -1, .bands = &m->mix};
-    return slu_reader_header(r)->has[SLU_SCORE]
-               ? SLU_OK
-               : slu_fail(err, SLU_E_MISMATCH,
-                          "the stream has no scores to mix by; tokenize --score-field "
-                          "takes them from the records");
+    const bool where = has_expressions(m);
+    bool scores = false;
+
+    for (unsigned s = 0; s + 1 < m->mix.n_source; s++)
+        scores |= !m->mix.source[s].where;
+    if (scores && !slu_reader_header(r)->has[SLU_SCORE])
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has no scores to mix by; tokenize --score-field "
+                        "takes them from the records");
+    int rc = where ? open_where(m, r, err) : SLU_OK;
+    *by = (struct slu_mix_by){.by = where ? SLU_BY_WHERE : SLU_BY_SCORE,
+                              .none = -1,
+                              .bands = &m->mix,
+                              .where = m->where};
+    return rc;
+}
+
+/* Sets *value to what stands for the value of this name in field f. */
+static int value_of(const struct slu_meta_field *f, const char *name, uint64_t *value,
+                    struct slu_err *err)
+{
+    struct slu_value v = {
+        .type = SLU_VALUE_STRING, .string = name, .len = strlen(name)};
+    struct slu_buf entry = SLU_BUF_INIT;
+    struct slu_meta_value is = {0};
+    char *end;
+    int rc = SLU_OK;
+
+    *value = 0;
+    if (!*name)
+        return SLU_OK;
+    if (slu_meta_width(f->type)) {
+        v = (struct slu_value){.type = SLU_VALUE_NUMBER, .number = strtod(name, &end)};
+        rc = *end || name[strspn(name, "+-.0123456789eE")] ? SLU_E_FORMAT : SLU_OK;
+    }
+    if (!rc)
+        rc = slu_meta_put_value(&entry, f, &v, NULL);
+    if (!rc && slu_meta_next(entry.data, entry.len, &is))
+        *value = slu_mix_value(&is);
+    slu_buf_release(&entry);
+    return rc == SLU_E_FORMAT ? slu_fail(err, SLU_E_USAGE,
+                                         "--mix: '%s' is no value of the metadata field "
+                                         "'%s', which is of type %s",
+                                         name, f->name, slu_meta_type_name(f->type))
+                              : rc;
+}
+
+static int by_field(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
+                    struct slu_err *err)
+{
+    const struct slu_meta_fields *t = &slu_reader_header(r)->meta;
+    const int at = slu_meta_find(t, m->opts->by, strlen(m->opts->by));
+    int rc = SLU_OK;
+
+    if (at < 0)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "--mix-by %s: no input has this metadata field; 'inspect' lists "
+                        "those that it has",
+                        m->opts->by);
+    m->value = calloc(m->mix.n_source, sizeof *m->value);
+    if (!m->value)
+        return slu_fail_nomem(err, m->mix.n_source * sizeof *m->value);
+    *by = (struct slu_mix_by){.by = SLU_BY_FIELD,
+                              .n = m->mix.n_source,
+                              .none = -1,
+                              .key = t->field[at].key,
+                              .value = m->value};
+    for (unsigned s = 0; s < m->mix.n_source && !rc; s++) {
+        const char *name = m->mix.source[s].name;
+        rc = value_of(&t->field[at], name, &m->value[s], err);
+        if (!*name)
+            by->none = (int)s;
+        for (unsigned k = 0; k < s && !rc; k++)
+            if (m->value[k] == m->value[s])
+                rc = slu_fail(err, SLU_E_USAGE, "--mix: '%s' and '%s' are the same value",
+                              m->mix.source[k].name, name);
+    }
+    return rc;
 }
 
 /* The input of this name: its path, the end of its path, or its number. */
@@ -174,9 +300,10 @@ int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
     if (!m->mix.n_source)
         return SLU_OK;
     cfg->mix = &m->mix;
-    return m->mix.bands  ? by_score(m, r, &cfg->by, err)
-           : m->opts->by ? by_input(m, &cfg->by, err)
-                         : by_domain(m, r, &cfg->by, err);
+    return m->mix.bands                   ? by_bands(m, r, &cfg->by, err)
+           : by_domains(m)                ? by_domain(m, r, &cfg->by, err)
+           : shuffle_mix_by_input(m->opts) ? by_input(m, &cfg->by, err)
+                                          : by_field(m, r, &cfg->by, err);
 }
 
 /* Appends the existing domains to an error that names a missing one. */
@@ -184,8 +311,7 @@ void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *
                          struct slu_reader *r, struct slu_err *err)
 {
     bool lacks = false;
-    if (!m->mix.n_source || !p || m->opts->by || m->mix.bands ||
-        err->code != SLU_E_MISMATCH)
+    if (!m->mix.n_source || !p || !by_domains(m) || err->code != SLU_E_MISMATCH)
         return;
     struct slu_names *names = slu_reader_names(r);
     uint32_t n = slu_names_n_domain(names), put = 0;
@@ -305,6 +431,13 @@ static int put_period(const struct slu_count *period, unsigned n_period,
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
+static const char *name_of(const struct shuffle_mix *m, unsigned s)
+{
+    const char *name = m->mix.source[s].name;
+
+    return *name ? name : m->opts->by ? "no value" : "no domain";
+}
+
 /* Names the sources of which nothing is taken although they have a share. */
 static void warn_of_none(const struct shuffle_mix *m, const struct slu_mixer *x)
 {
@@ -321,7 +454,7 @@ static void warn_of_none(const struct shuffle_mix *m, const struct slu_mixer *x)
                      "--mix %s: its share, %llu token%s, is less than a sequence, so "
                      "none of it is "
                      "taken; give it a larger share, or mix more tokens",
-                     of->name, (unsigned long long)target, slu_plural(target));
+                     name_of(m, s), (unsigned long long)target, slu_plural(target));
     }
 }
 
@@ -342,7 +475,7 @@ static void warn_of_short(const struct shuffle_mix *m, const struct slu_mixer *x
                      "%llu, in %llu whole sequence%s; make the period longer, or mix "
                      "shorter sequences",
                      p + 1, (unsigned long long)wanted, slu_plural(wanted),
-                     *m->mix.source[s].name ? m->mix.source[s].name : "no domain",
+                     name_of(m, s),
                      (unsigned long long)taken[p].tokens,
                      (unsigned long long)taken[p].sequences,
                      slu_plural(taken[p].sequences));
@@ -364,10 +497,17 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
     for (unsigned s = 0; s < m->mix.n_source; s++)
         for (unsigned k = 0; k < m->mix.n_period; k++)
             all += slu_mixer_gave(x, s)->taken[k].tokens;
-    int rc = slu_buf_printf(
-        &t, err, "{\"by\": \"%s\", \"wanted\": %llu, \"tokens\": %llu, \"sources\": [",
-        m->mix.bands ? "score" : shuffle_mix_bys[m->opts->by],
-        (unsigned long long)slu_mixer_planned(x)->tok, (unsigned long long)all);
+    const char *by = has_expressions(m) ? "where"
+                     : m->mix.bands      ? "score"
+                     : m->opts->by       ? m->opts->by
+                                         : "domain";
+    int rc = slu_buf_printf(&t, err, "{\"by\": ");
+    if (!rc)
+        rc = slu_json_put_string(&t, by, strlen(by), err);
+    if (!rc)
+        rc = slu_buf_printf(
+            &t, err, ", \"wanted\": %llu, \"tokens\": %llu, \"sources\": [",
+            (unsigned long long)slu_mixer_planned(x)->tok, (unsigned long long)all);
     for (unsigned s = 0; s < m->mix.n_source && !rc; s++)
         rc = put_source(m, x, s, all, &t, err);
     if (!rc)
@@ -393,7 +533,10 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
 
 void shuffle_mix_release(struct shuffle_mix *m)
 {
+    close_where(m);
     slu_mix_release(&m->mix);
     free(m->source);
+    free(m->value);
     m->source = NULL;
+    m->value = NULL;
 }

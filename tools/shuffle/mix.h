@@ -9,11 +9,14 @@
 
 struct shuffle_mix_opts {
     const char *mix, *schedule, *max_epochs;
-    int by; /* 0: domain, 1: input */
+    const char *by; /* input, or a field of metadata; NULL: domain */
     uint64_t batch_tokens;
 };
 
-extern const char *const shuffle_mix_bys[];
+/* Parser of struct opts, of --mix-by. */
+SLU_MUST_USE int shuffle_parse_mix_by(void *opts, const char *value,
+                                      struct slu_err *err);
+bool shuffle_mix_by_input(const struct shuffle_mix_opts *o);
 
 struct shuffle_mix {
     struct cli_ctx *ctx;
@@ -21,6 +24,8 @@ struct shuffle_mix {
     struct slu_mix mix; /* without sources: no mix is asked for */
     int *source;        /* n_source numbers of domains or inputs; owned */
     size_t n_source;
+    uint64_t *value;          /* by source, of a field's values; owned */
+    struct slu_where **where; /* by band, NULL for scores; owned */
 };
 
 /* Parses the options, before anything is opened. The caller releases m, also after a

@@ -91,15 +91,15 @@ static const struct cli_opt options[] = {
      "random (default); keep: the input's order; by score: ascending,\n"
      "descending, or bands[:N], random in each of N bands",
      .parse = parse_order},
-    {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...",
+    {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...|EXPR:N,...",
      "take the sources in this ratio of tokens; a source is repeated only\n"
-     "if --max-tokens asks for more than it has; or bands of scores, as\n"
-     "'score>=4:2, score<2:0', with the times that each is taken",
+     "if --max-tokens asks for more than it has; or bands with the times\n"
+     "that each is taken: 'score>=4:2, lang == \"zh\":3, score<2:0'",
      .traits = CLI_OF_TEXT},
-    {"mix-by", 0, CLI_CHOICE, AT(mix.by), NULL,
-     "sources are domains (default), or the inputs, by path or number from\n"
-     "0",
-     .choice = shuffle_mix_bys, .traits = CLI_OF_TEXT},
+    {"mix-by", 0, CLI_CUSTOM, AT(mix.by), "domain|input|FIELD",
+     "sources are domains (default), the inputs, by path or number from 0,\n"
+     "or the values of a field of metadata",
+     .parse = shuffle_parse_mix_by, .traits = CLI_OF_TEXT},
     {"max-epochs", 0, CLI_STRING, AT(mix.max_epochs), "N|NAME=N,...",
      "use each source at most N times; default 4 if an amount is given,\n"
      "else 1: as much as the scarcest source allows",

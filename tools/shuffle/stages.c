@@ -28,10 +28,10 @@ int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage: --order %s cannot be combined with a mix",
                         o->order_text);
-    if (mix && o->mix.by)
+    if (mix && shuffle_mix_by_input(&o->mix))
         return slu_fail(err, SLU_E_USAGE,
                         "--stage: --mix-by input is about all inputs at once, and each "
-                        "part has its own; mix by domain");
+                        "part has its own; mix by domain or by a field of metadata");
     if (cli_flow_is(ctx, "mix") && !mix)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage mix needs a mix; add --mix, or begin with --stage "

@@ -203,8 +203,9 @@ void write_field(const struct slu_parquet_table *t, const struct slu_meta_field 
                                                            number_of<double>);
     default:
         return write_values<parquet::ByteArrayWriter, parquet::ByteArray>(
-            t, f->key, from, to, w,
-            [](const struct slu_meta_value &v) { return parquet::ByteArray(v.n, v.p); });
+            t, f->key, from, to, w, [](const struct slu_meta_value &v) {
+                return parquet::ByteArray(v.n, v.p);
+            });
     }
 }
 

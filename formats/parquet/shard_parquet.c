@@ -90,10 +90,10 @@ int slu_parquet_shards_new(void **state, const struct slu_shards_cfg *cfg,
 static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
                         struct slu_err *err)
 {
-    return cfg->documents ? slu_parquet_shards_new(state, cfg, document_columns,
-                                                   N_DOCUMENT_COLUMN + 1, err)
-                          : slu_parquet_shards_new(state, cfg, columns, N_COLUMN + 1,
-                                                   err);
+    return cfg->documents
+               ? slu_parquet_shards_new(state, cfg, document_columns,
+                                        N_DOCUMENT_COLUMN + 1, err)
+               : slu_parquet_shards_new(state, cfg, columns, N_COLUMN + 1, err);
 }
 
 void slu_parquet_shards_release(void *state)
@@ -147,11 +147,12 @@ static int check_texts(const struct slu_parquet_shards *p, const struct slu_batc
         const struct slu_meta_field *f = &p->meta.field[i];
         const struct slu_meta_value v = slu_parquet_shards_value(b, seg, f->key);
         if (v.p && !slu_meta_width(f->type) && slu_utf8_valid_prefix(v.p, v.n) != v.n)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "source %llu, document %llu: the metadata field '%s' is not "
-                            "UTF-8, as strings of Parquet are",
-                            (unsigned long long)seg->source,
-                            (unsigned long long)seg->document, f->name);
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "source %llu, document %llu: the metadata field '%s' is not "
+                "UTF-8, as strings of Parquet are",
+                (unsigned long long)seg->source, (unsigned long long)seg->document,
+                f->name);
     }
     return SLU_OK;
 }
@@ -199,8 +200,8 @@ struct slu_meta_value slu_parquet_shards_value(const struct slu_batch *b,
 {
     struct slu_meta_value v = {0};
 
-    if (seg->meta_len && slu_meta_get(b->str.data + seg->id_off + seg->id_len,
-                                      seg->meta_len, key, &v))
+    if (seg->meta_len &&
+        slu_meta_get(b->str.data + seg->id_off + seg->id_len, seg->meta_len, key, &v))
         return v;
     return (struct slu_meta_value){0};
 }
@@ -280,10 +281,10 @@ static int put_features(const struct slu_parquet_table *t,
                         struct slu_err *err)
 {
     static const char *const dtype[SLU_META_N_TYPE] = {
-        [SLU_META_IS_NAME] = "string",  [SLU_META_IS_TEXT] = "string",
-        [SLU_META_IS_U8] = "uint8",     [SLU_META_IS_U32] = "uint32",
-        [SLU_META_IS_U64] = "uint64",   [SLU_META_IS_F32] = "float32",
-        [SLU_META_IS_I64] = "int64",    [SLU_META_IS_F64] = "float64",
+        [SLU_META_IS_NAME] = "string", [SLU_META_IS_TEXT] = "string",
+        [SLU_META_IS_U8] = "uint8",    [SLU_META_IS_U32] = "uint32",
+        [SLU_META_IS_U64] = "uint64",  [SLU_META_IS_F32] = "float32",
+        [SLU_META_IS_I64] = "int64",   [SLU_META_IS_F64] = "float64",
     };
     int rc = slu_buf_printf(out, err, "{\"info\": {\"features\": {");
 
@@ -297,11 +298,10 @@ static int put_features(const struct slu_parquet_table *t,
         if (!rc)
             rc = slu_json_put_string(out, name, strlen(name), err);
         if (!rc)
-            rc = slu_buf_printf(out, err,
-                                ": %s{\"dtype\": \"%s\", \"_type\": \"Value\"}%s",
-                                single ? "" : "{\"feature\": ",
-                                f ? dtype[f->type] : "int32",
-                                single ? "" : ", \"_type\": \"Sequence\"}");
+            rc = slu_buf_printf(
+                out, err, ": %s{\"dtype\": \"%s\", \"_type\": \"Value\"}%s",
+                single ? "" : "{\"feature\": ", f ? dtype[f->type] : "int32",
+                single ? "" : ", \"_type\": \"Sequence\"}");
     }
     return rc ? rc : slu_buf_append(out, "}}}", 4, err);
 }

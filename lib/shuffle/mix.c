@@ -124,7 +124,7 @@ static int band_of_segment(const struct slu_mix_by *by, const struct slu_batch *
         if (!by->where[*band])
             holds = slu_compare_holds(&m->source[*band].score, slu_seq_score(b, q));
         else if ((rc = slu_where_ask_segment(by->where[*band], b, q, seg, &holds, err)))
-            rc = slu_err_at(err, "%s", m->source[*band].name);
+            rc = slu_err_at(err, "mix: '%.200s'", m->source[*band].name);
         if (holds)
             break;
     }

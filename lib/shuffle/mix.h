@@ -110,11 +110,11 @@ struct slu_mix_by {
         SLU_BY_SCORE,
         SLU_BY_WHERE
     } by;
-    const int *source; /* borrowed: number -> source; -1: no source */
-    size_t n;          /* of FIELD: sources */
-    int none;          /* source of sequences without a domain or value, or -1 */
-    uint64_t key;      /* FIELD: of the field */
-    const uint64_t *value;          /* FIELD: by source, slu_mix_value; borrowed */
+    const int *source;     /* borrowed: number -> source; -1: no source */
+    size_t n;              /* of FIELD: sources */
+    int none;              /* source of sequences without a domain or value, or -1 */
+    uint64_t key;          /* FIELD: of the field */
+    const uint64_t *value; /* FIELD: by source, slu_mix_value; borrowed */
     const struct slu_mix *bands;    /* SCORE, WHERE: borrowed */
     struct slu_where *const *where; /* WHERE: by band, for its expression; borrowed */
 };

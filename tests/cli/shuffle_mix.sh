@@ -103,6 +103,76 @@ same "from FIFOs" "$(sha a.tks)" "$(sha b.tks)"
 same "domains and inputs agree where they are the same" "$(sha a.tks)" \
     "$(shuffle --seed 7 --mix web=1,code=2 web.tks code.tks --no-provenance | sha)"
 
+# Fields of metadata that tell the same documents as domains give the same mixes, also of packed sequences; in stages too.
+"$PYTHON" - <<'PY'
+import json
+of = {"web": (1, 0.5), "code": (2, -3), "math": (3, 1e30), "": (None, None)}
+with open("fields.jsonl", "w", encoding="utf-8") as f:
+    for i, line in enumerate(open("all.jsonl", encoding="utf-8")):
+        r = json.loads(line)
+        r["domain"] = r["domain"] if i % 7 else ""
+        r["lang"], (r["n"], r["q"]), r["score"] = r["domain"] or (None if i % 2 else ""), of[r["domain"]], of[r["domain"]][0]
+        if i % 40 < 7:
+            f.write(json.dumps(r, ensure_ascii=False) + "\n")
+PY
+for i in 0 1; do
+    tokenize -q -t bytes --part $i/2 --domain-field domain --score-field score --metadata lang=text,n=u8,q=float \
+        fields.jsonl | decompose -q --min 64 --max 1024 -o cut$i.tks
+    pack -q --mix-domains -o bins$i.tks cut$i.tks
+done
+cat bins0.tks bins1.tks >bins.tks
+cat cut0.tks cut1.tks >cut.tks
+mixed() { shuffle -q --seed 3 --no-provenance "$@" | sha; }
+want=$(mixed --mix web=2,code=1,=1 bins.tks)
+check "weights matter" test "$want" != "$(mixed --mix web=1,code=2,=1 bins.tks)"
+same "--mix-by a text" "$want" "$(mixed --mix-by lang --mix web=2,code=1,=1 bins.tks)"
+same "--mix-by an integer" "$want" "$(mixed --mix-by n --mix 1=2,2.0=1,=1 bins.tks)"
+same "--mix-by a number" "$want" "$(mixed --mix-by q --mix 5e-1=2,-3=1,=1 bins.tks)"
+same "--mix-by domain is the default" "$want" "$(mixed --mix-by domain --mix web=2,code=1,=1 bins.tks)"
+same "--mix-schedule by a field" "$(mixed --mix-schedule 'web=1:40%;code=1,=2:60%' bins.tks)" \
+    "$(mixed --mix-by n --mix-schedule '1=1:40%;2=1,=2:60%' bins.tks)"
+want=$(mixed --mix 'score=1:2.5, score=3:0' cut.tks)
+same "bands by an expression" "$want" "$(mixed --mix 'lang == "web":2.5, n == 3:0' cut.tks)"
+same "  and by both" "$want" "$(mixed --mix 'score=1:2.5, lang in ["math", "x:y,z"]:0' cut.tks)"
+same "  from a pipe, with little memory" "$want" "$(cat cut.tks | mixed -M 32M -T 3 --mix 'domain == "web":2.5, q > 1 and (n == null or n > 2) : 0')"
+same "  a missing value is in no band" "$(mixed --mix 'score=1:0, score=2:0, score=3:0' cut.tks)" "$(mixed --mix 'n < 9:0' cut.tks)"
+stages() { # INPUT OPTION...: in two parts
+    in=$1
+    shift
+    rm -rf work
+    for i in 0 1; do shuffle -q --seed 3 --no-provenance "$@" --stage count --work work --part $i/2 "$in$i.tks"; done
+    shuffle -q --seed 3 --no-provenance "$@" --stage mix --work work
+    for i in 1 0; do shuffle -q --seed 3 --no-provenance "$@" --stage scatter --work work --ranges 2 --part $i/2 "$in$i.tks"; done
+    for i in 0 1; do shuffle -q --seed 3 --no-provenance "$@" --stage gather --work work --part $i/2; done | inspect --records - | sha
+}
+records() { shuffle -q --seed 3 --no-provenance "$@" | inspect --records - | sha; }
+same "--mix-by a field, in stages" "$(records --mix-by lang --mix web=2,code=1,=1 bins.tks)" "$(stages bins --mix-by lang --mix web=2,code=1,=1)"
+same "bands by an expression, in stages" "$(records --mix 'lang == "web":2.5, n == 3:0' bins.tks)" "$(stages bins --mix 'lang == "web":2.5, n == 3:0')"
+shuffle -q --seed 3 --mix-by lang --mix web=2,=1 --stats s.json -o /dev/null bins.tks
+same "the report names the field" '["lang", ["web", ""]]' "$(json s.json '[d["mix"]["by"], [s["name"] for s in d["mix"]["sources"]]]')"
+shuffle -q --format mds --mix 'lang == "web":2, score<2:0' -o banded bins.tks
+same "that of a set names the bands" '["where", ["lang == \"web\"", "score<2", "others"]]' \
+    "$(json banded/report.json '[d["mix"]["by"], [s["name"] for s in d["mix"]["sources"]]]')"
+check "  so does its card" grep -q '^| lang == "web" | ' banded/README.md
+while IFS='|' read -r want by mix why; do
+    status "--mix-by '$by' --mix '$mix'" "$want" shuffle -q ${by:+--mix-by "$by"} --mix "$mix" -o x.tks bins.tks
+    check "  one line" shell 'test "$(wc -l <"$TMP/err")" = 1 -a ! -e x.tks'
+    check "  says why" grep -qF -- "$why" "$TMP/err"
+done <<'J'
+1|nope|web=1|--mix-by nope: no input has this metadata field
+1||nope == 1:2|--mix: no input has the metadata field 'nope'
+2|n|web=1|--mix: 'web' is no value of the metadata field 'n', which is of type u8
+2|n|255=1|--mix: '255' is no value of the metadata field 'n', which is of type u8
+2|n|1=1,1.0=2|--mix: '1' and '1.0' are the same value
+1|lang|web=1,none=1|mix: the input has no sequence of 'none'
+2||lang ==:2|mix: 'lang ==': column 8: 
+2||score>=1:2, lang == "web"|mix: 'lang == "web"' is not EXPRESSION:TIMES, as score>=4:2, of at most 1000 times
+2||lang == "web":1001|is not EXPRESSION:TIMES
+2||n == 1:2, n == 1 :3|mix: 'n == 1' is there twice
+2|lang|n == 1:2|--mix with bands says how often each is taken; leave --mix-by, --max-epochs and --max-tokens out
+1||lang > 1:2|mix: 'lang > 1': fields.jsonl: document
+J
+
 # Order and samples go with it.
 shuffle --order keep --mix web=1,code=1 --no-provenance all.tks -o kept.tks
 inspect --records all.tks >a

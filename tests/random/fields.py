@@ -8,11 +8,15 @@ A line: two files of records, tokenize with some fields, then some of dedup, cho
 pipe or in N parts and stages (sluice-batch), where a run is killed now and then and started again. The result is a
 stream, or a set in any format that the build has, which is read back as a stream, now and then joined with a stream
 without some of the fields. tests/props/tokstream.py reads it, by source and document finds the record, and compares.
+Where Python has pyarrow, the columns of a Parquet set are compared too. At last shuffle mixes the result, by a field or in
+bands by expressions, and what it takes must be what the values say.
 
 Line I of a seed is the same for every N, but for the moments of kills. Prints "ok" and "not ok"; exit 1 if one failed.
 """
 import argparse
+import collections
 import concurrent.futures
+import glob
 import json
 import os
 import random
@@ -29,6 +33,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "props"))
 import tokstream  # noqa: E402
 
+try:
+    import pyarrow.parquet as parquet
+except ImportError:
+    parquet = None
+
 BIN = os.environ.get("BIN") or os.path.join(HERE, "../../build/bin")
 BIN = os.path.abspath(BIN)
 ENV = dict(os.environ, PATH=BIN + ":" + os.environ["PATH"], LC_ALL="C", SLUICE_CACHE_DIR="")
@@ -39,6 +48,15 @@ FORMATS = [f for f in ("mds", "wds", "ds", "olmo", "megatron", "litdata", "parqu
 
 class Bad(Exception):
     pass
+
+
+def value_of(kind, b):
+    """A value as Python has it, from its bytes; None: null."""
+    if b is None:
+        return None
+    if kind in ("name", "text"):
+        return b.decode()
+    return struct.unpack({"u8": "<B", "u32": "<I", "u64": "<Q", "f32": "<f", "f64": "<d", "float": "<d"}.get(kind, "<q"), b)[0]
 
 
 def run(command, timeout=120):
@@ -155,6 +173,7 @@ class Line:
                 raise Bad("the set is not whole")
             if self.sh("shuffle -q --order keep %s -o out.tks" % result)[0]:
                 raise Bad("the set cannot be read")
+            self.columns(result)
             result = "out.tks"
         dropped = ""
         if rng.random() < 0.25:
@@ -167,6 +186,8 @@ class Line:
             if self.sh("choose -q --length 1.. none.tks %s -o both.tks" % result)[0] == 0:
                 self.compare("both.tks", "", True)
         self.compare(result, dropped)
+        if rng.random() < 0.5:
+            self.mix(result, {n: k for n, k in self.fields.items() if n != dropped})
         return "ok"
 
     def batch(self, options, steps, is_set):
@@ -203,7 +224,6 @@ class Line:
     def compare(self, path, dropped, half=False):
         """half: half of the segments have no metadata."""
         n = empty = 0
-        import glob
         for file in sorted(glob.glob(path)):
             with open(file, "rb") as f:
                 reader = tokstream.Reader(f)
@@ -224,6 +244,120 @@ class Line:
         if half and n and empty < n // 2:
             raise Bad("of %d segments only %d have no metadata" % (n, empty))
         self.log.append("  %d segments compared" % n)
+
+
+    def read(self, pattern):
+        """The sequences: what they are, by which repeats are known, and the lengths of their segments and records' values."""
+        out = []
+        for file in sorted(glob.glob(pattern)):
+            with open(file, "rb") as f:
+                reader = tokstream.Reader(f)
+                for q in reader:
+                    rows = []
+                    for s in q.segments:
+                        name = None if s.source == tokstream.PADDING else os.path.basename(reader.sources[s.source].decode())
+                        rows.append((name, s.document, s.offset, s.length))
+                    out.append((tuple(rows), [(r[3], {} if r[0] is None else self.want[r[0], r[1]], r[0] is None) for r in rows]))
+        return out
+
+    def columns(self, folder):
+        """The columns of a Parquet set, in the order of its sequences, against the values of the records."""
+        files = glob.glob(folder + "/*/*.parquet")
+        if not files or parquet is None:
+            return
+        files.sort(key=lambda f: (int(os.path.basename(os.path.dirname(f)).split("_")[1]), f))
+        rows = [r for f in files for r in parquet.read_table(f).to_pylist()]
+        sequences = self.read("out.tks")
+        if len(rows) != len(sequences):
+            raise Bad("%d rows of %d sequences" % (len(rows), len(sequences)))
+        for row, (_, segments) in zip(rows, sequences):
+            if [length for length, _, _ in segments] != row.get("seq_lengths", [length for length, _, _ in segments]):
+                raise Bad("seq_lengths are %r" % row["seq_lengths"])
+            for name, kind in self.fields.items():
+                want = [value_of(kind, values.get(name.encode())) for _, values, _ in segments]
+                if row[name] != want:
+                    raise Bad("column %s has %r, expected %r" % (name, row[name], want))
+        self.log.append("  %d rows compared" % len(rows))
+
+    def mix(self, path, fields):
+        """Mixes the stream by a field, or in bands; each sequence must be there as often as its values say."""
+        rng = self.rng
+        if not fields:
+            return
+        sequences = self.read(path)
+        name = rng.choice(sorted(fields))
+        kind, key = fields[name], name.encode()
+
+        def most(pick):
+            """Each sequence's pick, that of most of its tokens; the first of equal ones."""
+            out = []
+            for what, segments in sequences:
+                sums = {}
+                for length, values, padding in segments:
+                    if not padding:
+                        k = pick(values)
+                        sums[k] = sums.get(k, 0) + length
+                out.append((what, sums))
+            return out
+
+        has = sorted({values[key] for _, segments in sequences for _, values, _ in segments if values.get(key)})
+        if rng.random() < 0.5 and has and not any(b"," in b for b in has if kind in ("name", "text")):
+            # by the field: what has no weight is out, nothing is repeated, and the scarcest source is used up
+            some = rng.sample(has, min(len(has), rng.randrange(1, 4)))
+            names = {b: b.decode() if kind in ("name", "text") else repr(value_of(kind, b)) for b in some}
+            picked = most(lambda values: values.get(key) or b"")
+            taken = {what: max(sums, key=sums.get) if sums else b"" for what, sums in picked}
+            there = collections.Counter(taken.values())
+            if not all(there[b] for b in some):
+                return
+            command = "shuffle -q --seed %d --mix-by %s --mix %s %s -o mixed.tks" % (
+                rng.randrange(5), shlex.quote(name), shlex.quote(",".join("%s=1" % n for n in names.values())), path)
+            if self.sh(command)[0]:
+                raise Bad("the mix failed")
+            got = collections.Counter(what for what, _ in self.read("mixed.tks"))
+            all_ = collections.Counter(what for what, _ in sequences)
+            bad = [what for what in got if taken[what] not in names or got[what] > all_[what]]
+            if bad:
+                raise Bad("mixed by %s: %r" % (name, bad[:3]))
+            tokens, out = collections.Counter(), collections.Counter()
+            for what, n in all_.items():
+                tokens[taken[what]] += n * sum(r[3] for r in what)
+            for what, n in got.items():
+                out[taken[what]] += n * sum(r[3] for r in what)
+            least, longest = min(tokens[b] for b in some), max(sum(r[3] for r in what) for what, _ in sequences)
+            if any(not least - longest <= out[b] <= least for b in some):
+                raise Bad("mixed by %s: takes %r of %r" % (name, out, tokens))
+            self.log.append("  %d sequences mixed by %s" % (sum(got.values()), name))
+            return
+        field = "`%s`" % name
+        value = rng.choice(has) if has else None
+        literal = json.dumps(value_of(kind, value), ensure_ascii=rng.random() < 0.5) if has else "null"
+        compare = lambda values: value_of(kind, values.get(key))  # noqa: E731
+        v = value_of(kind, value)
+        tests = [(field + " == null", lambda x: x is None), (field + " != null", lambda x: x is not None)]
+        if has and not (kind not in ("name", "text") and abs(v) >= 2**53):
+            tests = [("%s == %s" % (field, literal), lambda x: x == v), ("%s in [%s]" % (field, literal), lambda x: x == v),
+                     ("%s >= %s" % (field, literal), lambda x: x is not None and (x.encode() >= v.encode() if isinstance(x, str) else x >= v)),
+                     ("not (%s < %s)" % (field, literal), lambda x: x is not None and not (x.encode() < v.encode() if isinstance(x, str) else x < v)),
+                     ] + tests
+        tests = rng.sample(tests, min(len(tests), rng.randrange(1, 3)))
+        times = [rng.choice([0, 1, 2, 3]) for _ in tests]
+        command = "shuffle -q --seed 1 --mix %s %s -o mixed.tks" % (
+            shlex.quote(", ".join("%s:%d" % (t[0], n) for t, n in zip(tests, times))), path)
+        if len(command) > 100000:
+            return
+        if self.sh(command)[0]:
+            raise Bad("the bands failed")
+        want = collections.Counter()
+        for what, sums in most(lambda values: next((i for i, t in enumerate(tests) if t[1](compare(values))), len(tests))):
+            band = max(sorted(sums), key=sums.get) if sums else len(tests)
+            n = (times + [1])[band]
+            if n:
+                want[what] += n
+        got = collections.Counter(what for what, _ in self.read("mixed.tks"))
+        if got != want:
+            raise Bad("bands: %r are there more often, %r less often" % (list((got - want).items())[:3], list((want - got).items())[:3]))
+        self.log.append("  %d sequences in bands" % sum(got.values()))
 
 
 def one(task):

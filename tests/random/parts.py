@@ -45,7 +45,7 @@ def flow(step):
         return None if has("--plan", "--save-plan", "--apply-plan", "--balance") or has("--method") == "concat" or has("--order") == "related" else "pack"
     if p == "shuffle":
         mix = has("--mix", "--mix-schedule")
-        if has("--order") == "keep" or has("--mix-by"):
+        if has("--order") == "keep" or has("--mix-by") == "input":
             return None
         return "mix" if mix else "cut" if has("--max-tokens") or has("--order") not in (None, "random") else "shuffle"
     return None

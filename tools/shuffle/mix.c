@@ -15,9 +15,10 @@ enum { MOST_SHORT = 8 }; /* lines of warnings */
 int shuffle_parse_mix_by(void *opts, const char *value, struct slu_err *err)
 {
     ((struct opts *)opts)->mix.by = strcmp(value, "domain") ? value : NULL;
-    return *value ? SLU_OK
-                  : slu_fail(err, SLU_E_USAGE,
-                             "--mix-by: expected domain, input, or a field of metadata");
+    return *value
+               ? SLU_OK
+               : slu_fail(err, SLU_E_USAGE,
+                          "--mix-by: expected domain, input, or a field of metadata");
 }
 
 bool shuffle_mix_by_input(const struct shuffle_mix_opts *o)
@@ -197,11 +198,12 @@ static int value_of(const struct slu_meta_field *f, const char *name, uint64_t *
     if (!rc && slu_meta_next(entry.data, entry.len, &is))
         *value = slu_mix_value(&is);
     slu_buf_release(&entry);
-    return rc == SLU_E_FORMAT ? slu_fail(err, SLU_E_USAGE,
-                                         "--mix: '%s' is no value of the metadata field "
-                                         "'%s', which is of type %s",
-                                         name, f->name, slu_meta_type_name(f->type))
-                              : rc;
+    return rc == SLU_E_FORMAT
+               ? slu_fail(err, SLU_E_USAGE,
+                          "--mix: '%s' is no value of the metadata field "
+                          "'%s', which is of type %s",
+                          name, f->name, slu_meta_type_name(f->type))
+               : rc;
 }
 
 static int by_field(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
@@ -212,10 +214,11 @@ static int by_field(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_
     int rc = SLU_OK;
 
     if (at < 0)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "--mix-by %s: no input has this metadata field; 'inspect' lists "
-                        "those that it has",
-                        m->opts->by);
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "--mix-by %s: no input has this metadata field; 'inspect' lists "
+            "those that it has",
+            m->opts->by);
     m->value = calloc(m->mix.n_source, sizeof *m->value);
     if (!m->value)
         return slu_fail_nomem(err, m->mix.n_source * sizeof *m->value);
@@ -231,7 +234,8 @@ static int by_field(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_
             by->none = (int)s;
         for (unsigned k = 0; k < s && !rc; k++)
             if (m->value[k] == m->value[s])
-                rc = slu_fail(err, SLU_E_USAGE, "--mix: '%s' and '%s' are the same value",
+                rc = slu_fail(err, SLU_E_USAGE,
+                              "--mix: '%s' and '%s' are the same value",
                               m->mix.source[k].name, name);
     }
     return rc;
@@ -300,10 +304,10 @@ int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
     if (!m->mix.n_source)
         return SLU_OK;
     cfg->mix = &m->mix;
-    return m->mix.bands                   ? by_bands(m, r, &cfg->by, err)
-           : by_domains(m)                ? by_domain(m, r, &cfg->by, err)
+    return m->mix.bands                    ? by_bands(m, r, &cfg->by, err)
+           : by_domains(m)                 ? by_domain(m, r, &cfg->by, err)
            : shuffle_mix_by_input(m->opts) ? by_input(m, &cfg->by, err)
-                                          : by_field(m, r, &cfg->by, err);
+                                           : by_field(m, r, &cfg->by, err);
 }
 
 /* Appends the existing domains to an error that names a missing one. */
@@ -475,8 +479,7 @@ static void warn_of_short(const struct shuffle_mix *m, const struct slu_mixer *x
                      "%llu, in %llu whole sequence%s; make the period longer, or mix "
                      "shorter sequences",
                      p + 1, (unsigned long long)wanted, slu_plural(wanted),
-                     name_of(m, s),
-                     (unsigned long long)taken[p].tokens,
+                     name_of(m, s), (unsigned long long)taken[p].tokens,
                      (unsigned long long)taken[p].sequences,
                      slu_plural(taken[p].sequences));
         }
@@ -498,9 +501,9 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
         for (unsigned k = 0; k < m->mix.n_period; k++)
             all += slu_mixer_gave(x, s)->taken[k].tokens;
     const char *by = has_expressions(m) ? "where"
-                     : m->mix.bands      ? "score"
-                     : m->opts->by       ? m->opts->by
-                                         : "domain";
+                     : m->mix.bands     ? "score"
+                     : m->opts->by      ? m->opts->by
+                                        : "domain";
     int rc = slu_buf_printf(&t, err, "{\"by\": ");
     if (!rc)
         rc = slu_json_put_string(&t, by, strlen(by), err);

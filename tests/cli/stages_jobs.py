@@ -23,7 +23,8 @@ def corpus(path, rng):
                 d = list(rng.choice(seen))
                 d[rng.randrange(len(d))] = "x%d" % i
             seen.append(d)
-            f.write('{"text": "%s", "id": "%d", "domain": "%s"}\n' % (" ".join(d), i, rng.choice("abc")))
+            values = '"lang": "%s", "url": "http://%d", "n": %s' % ("xyz"[i % 3], i, i if i % 4 else "null")
+            f.write('{"text": "%s", "id": "%d", "domain": "%s", %s}\n' % (" ".join(d), i, rng.choice("abc"), values))
 
 
 def prepare(seed=1):
@@ -33,8 +34,8 @@ def prepare(seed=1):
     must(["dedup", "-q", *NEAR, "--save-index", "old.idx", "-o", "/dev/null", "t0.tks"])
     must(["dedup", "-q", *EXACT, "--save-index", "older.idx", "-o", "/dev/null", "t0.tks"])
     for i in range(2):
-        must(["tokenize", "-q", "-f", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/2" % i, "-o",
-              "t%d.tks" % i, "c.jsonl"])
+        must(["tokenize", "-q", "-f", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--metadata",
+              "lang,url=text,n=u8", "--part", "%d/2" % i, "-o", "t%d.tks" % i, "c.jsonl"])
         must(["decompose", "-q", "--min", "16", "--max", "128", "--label-token", "-o", "d%d.tks" % i, "t%d.tks" % i])
         must(["pack", "-q", "-o", "p%d.tks" % i, "d%d.tks" % i])
 

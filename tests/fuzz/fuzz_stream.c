@@ -90,7 +90,8 @@ static void again(struct slu_reader *r)
             abort();
         int whole = open(path, O_RDONLY);
         if (whole < 0 || open_fd(whole, &r2) || read_all(r2, NULL, &b) ||
-            slu_u128_cmp(a.checksum, b.checksum) || a.n.tokens != b.n.tokens)
+            slu_u128_cmp(a.checksum, b.checksum) ||
+            slu_u128_cmp(a.meta_checksum, b.meta_checksum) || a.n.tokens != b.n.tokens)
             abort();
         slu_reader_free(r2);
         close(whole);

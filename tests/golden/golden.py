@@ -66,6 +66,9 @@ dedup --exact --save-index exact.idx -o /dev/null few.tks
 dedup --near --save-index near.idx -o /dev/null few.tks
 dedup --ngrams --ngram 5 --min-words 5 --save-index ngrams.idx few.tks
 tokenize -t bytes --manifest --id-field id -o manifest.tks c.jsonl
+tokenize -t bytes --id-field id --metadata lang,url=text,a.b=u8,u32=u32,u64=u64,f32=f32,i64=i64,f64=f64 -o metadata.tks metadata.jsonl
+decompose --min 8 --max 64 metadata.tks | pack -o metadata-packed.tks
+shuffle --mix-by lang --mix en=1,=1 -o metadata-mixed.tks metadata-packed.tks
 """.strip().splitlines()
 SETS = {
     "wds": "packed-labels.tks", "wds --member json.gz": "shuffled.tks", "olmo": "plain.tks",
@@ -130,8 +133,20 @@ def texts(path, n, seed):
             f.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
+def values(path, n):
+    """Records with fields of all types, each of which is missing or null in some."""
+    with open(path, "w") as f:
+        for i in range(n):
+            record = {"text": "the words of record %d" % i, "id": "m%d" % i, "lang": ["en", "größe", "", None][i % 4],
+                      "url": "http://host/" + "x" * (i * i), "a": {"b": [254, True, None][i % 3]}, "u32": i * 2**26, "u64": 2**53 - i,
+                      "f32": i / 8, "i64": -i, "f64": i / 10}
+            record.pop(list(record)[2 + i % 8]) if i % 5 else None
+            f.write(json.dumps(record, ensure_ascii=i % 2 > 0) + "\n")
+
+
 def make_files(folder):
     texts(folder + "/c.jsonl", 40, 1)
+    values(folder + "/metadata.jsonl", 50)
     texts(folder + "/few.jsonl", 8, 2)
     with open(folder + "/llama3.tiktoken", "w") as f:
         for i in range(256):
@@ -212,8 +227,8 @@ def records(path, folder, text=False):
     rows = []
     for line in sh("inspect --records %s %s" % ("--text" if text else "", path), folder).stdout.splitlines():
         r = json.loads(line)
-        segments = [{k: s[k] for k in ("source", "source_number", "document", "offset", "length", "id", "domain", "score", "padding")
-                     if k in s} for s in r["segments"]]
+        segments = [{k: s[k] for k in ("source", "source_number", "document", "offset", "length", "id", "domain", "score", "metadata",
+                                                "padding") if k in s} for s in r["segments"]]
         rows.append([segments, r["tokens"]] + ([r["text"]] if text else []))
     return {"n": len(rows), "sha256": digest(rows), "first": json.dumps(rows[:1])[:300]}
 

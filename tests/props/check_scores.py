@@ -218,7 +218,7 @@ def refusals(r):
         result(p.returncode == 2 and p.stderr.count(b"\n") == 1, "--mix '%s'" % bad, p.stderr)
     for bad in "score>=1", "score<1,score>1:2", "score>1:2, score<1":
         p = run("shuffle", "--mix", bad, stdin=tokenize(data, "--score-field", "q"), check=False)
-        result(p.returncode == 2 and b"is not score OP NUMBER:TIMES, as score>=4:2" in p.stderr, "bands without times: '%s'" % bad, p.stderr)
+        result(p.returncode == 2 and b"is not EXPRESSION:TIMES, as score>=4:2" in p.stderr, "bands without times: '%s'" % bad, p.stderr)
     for more in ["--max-tokens", 5], ["--max-epochs", 2], ["--mix-by", "input"], ["--mix-by", "domain"]:
         p = run("shuffle", "--mix", "score>1:2", *more, stdin=tokenize(data, "--score-field", "q"), check=False)
         result(p.returncode == 2 and b"leave --mix-by" in p.stderr, "bands with " + more[0], p.stderr)

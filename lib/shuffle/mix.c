@@ -36,13 +36,13 @@ uint64_t slu_mix_value(const struct slu_meta_value *v)
 
 /* What tells the segment's source: its domain, or its value. */
 static uint64_t key_of(const struct slu_mix_by *by, const struct slu_batch *b,
-                       const struct slu_seg *s)
+                       const struct slu_seq *q, const struct slu_seg *s)
 {
+    uint8_t number[8];
     struct slu_meta_value v;
     if (by->by == SLU_BY_DOMAIN)
         return s->domain;
-    return s->meta_len && slu_meta_get(b->str.data + s->id_off + s->id_len, s->meta_len,
-                                       by->key, &v)
+    return slu_property_get(by->property, by->names, b, q, s, number, &v)
                ? slu_mix_value(&v)
                : 0;
 }
@@ -60,16 +60,17 @@ static int of_key(const struct slu_mix_by *by, uint64_t key)
 }
 
 static int of_most(const struct slu_mix_by *by, const struct slu_batch *b,
-                   const struct slu_seg *seg, uint64_t n_seg)
+                   const struct slu_seq *q)
 {
+    const struct slu_seg *seg = &b->seg[q->seg_off];
     enum { MOST = 64 };
     uint64_t key[MOST], tok[MOST], best = 0;
     unsigned n = 0;
-    for (uint64_t i = 0; i < n_seg; i++) {
+    for (uint64_t i = 0; i < q->n_seg; i++) {
         unsigned k = 0;
         if (seg[i].source == SLU_PADDING)
             continue;
-        const uint64_t is = key_of(by, b, &seg[i]);
+        const uint64_t is = key_of(by, b, q, &seg[i]);
         while (k < n && key[k] != is)
             k++;
         if (k == MOST)
@@ -107,9 +108,9 @@ int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
         return 0;
     if (by->by == SLU_BY_FILE)
         return q->n_seg ? of_number(by, seg->source) : -1;
-    if (q->n_seg == 1)
-        return of_key(by, key_of(by, b, seg));
-    return of_most(by, b, seg, q->n_seg);
+    if (q->n_seg == 1 && seg->source != SLU_PADDING)
+        return of_key(by, key_of(by, b, q, seg));
+    return of_most(by, b, q);
 }
 
 /* The band of a segment's document. */

@@ -27,6 +27,7 @@
 #include "lib/filter/where.h"
 #include "lib/stream/batch.h"
 #include "lib/stream/compare.h"
+#include "lib/stream/property.h"
 #include "select.h"
 
 SLU_BEGIN_DECLS
@@ -100,7 +101,7 @@ SLU_MUST_USE int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok,
 
 /* Maps numbers of domains, inputs or files, or values of a field, to sources. */
 struct slu_mix_by {
-    /* FILE: seg[0].source; FIELD: a field of metadata; SCORE: the band of
+    /* FILE: seg[0].source; FIELD: what documents have; SCORE: the band of
      * slu_seq_score; WHERE: the band, by slu_mix_band */
     enum {
         SLU_BY_DOMAIN,
@@ -110,11 +111,12 @@ struct slu_mix_by {
         SLU_BY_SCORE,
         SLU_BY_WHERE
     } by;
-    const int *source;     /* borrowed: number -> source; -1: no source */
-    size_t n;              /* of FIELD: sources */
-    int none;              /* source of sequences without a domain or value, or -1 */
-    uint64_t key;          /* FIELD: of the field */
-    const uint64_t *value; /* FIELD: by source, slu_mix_value; borrowed */
+    const int *source; /* borrowed: number -> source; -1: no source */
+    size_t n;          /* of FIELD: sources */
+    int none;          /* source of sequences without a domain or value, or -1 */
+    const struct slu_property *property; /* FIELD: borrowed, as names is */
+    struct slu_names *names;
+    const uint64_t *value;          /* FIELD: by source, slu_mix_value; borrowed */
     const struct slu_mix *bands;    /* SCORE, WHERE: borrowed */
     struct slu_where *const *where; /* WHERE: by band, for its expression; borrowed */
 };

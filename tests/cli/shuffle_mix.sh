@@ -128,6 +128,8 @@ check "weights matter" test "$want" != "$(mixed --mix web=1,code=2,=1 bins.tks)"
 same "--mix-by a text" "$want" "$(mixed --mix-by lang --mix web=2,code=1,=1 bins.tks)"
 same "--mix-by an integer" "$want" "$(mixed --mix-by n --mix 1=2,2.0=1,=1 bins.tks)"
 same "--mix-by a number" "$want" "$(mixed --mix-by q --mix 5e-1=2,-3=1,=1 bins.tks)"
+same "--mix-by score" "$(mixed --mix web=2,code=1,=1 cut.tks)" "$(mixed --mix-by score --mix 1=2,2=1,=1 cut.tks)"
+same "--mix-by source" "$(mixed --mix-by input --mix cut.tks=1 cut.tks)" "$(mixed --mix-by source --mix fields.jsonl=1 cut.tks)"
 same "--mix-by domain is the default" "$want" "$(mixed --mix-by domain --mix web=2,code=1,=1 bins.tks)"
 same "--mix-schedule by a field" "$(mixed --mix-schedule 'web=1:40%;code=1,=2:60%' bins.tks)" \
     "$(mixed --mix-by n --mix-schedule '1=1:40%;2=1,=2:60%' bins.tks)"
@@ -159,10 +161,10 @@ while IFS='|' read -r want by mix why; do
     check "  one line" shell 'test "$(wc -l <"$TMP/err")" = 1 -a ! -e x.tks'
     check "  says why" grep -qF -- "$why" "$TMP/err"
 done <<'J'
-1|nope|web=1|--mix-by nope: no input has this metadata field
+1|nope|web=1|--mix-by: no input has the metadata field 'nope'
 1||nope == 1:2|--mix: no input has the metadata field 'nope'
-2|n|web=1|--mix: 'web' is no value of the metadata field 'n', which is of type u8
-2|n|255=1|--mix: '255' is no value of the metadata field 'n', which is of type u8
+2|n|web=1|--mix: 'web' is no value of 'n', which is of type u8
+2|n|255=1|--mix: '255' is no value of 'n', which is of type u8
 2|n|1=1,1.0=2|--mix: '1' and '1.0' are the same value
 1|lang|web=1,none=1|mix: the input has no sequence of 'none'
 2||lang ==:2|mix: 'lang ==': column 8: 

@@ -18,7 +18,8 @@ int shuffle_parse_mix_by(void *opts, const char *value, struct slu_err *err)
     return *value
                ? SLU_OK
                : slu_fail(err, SLU_E_USAGE,
-                          "--mix-by: expected domain, input, or a field of metadata");
+                          "--mix-by: expected input, or what documents have, as domain "
+                          "or a field of metadata");
 }
 
 bool shuffle_mix_by_input(const struct shuffle_mix_opts *o)
@@ -175,61 +176,56 @@ static int by_bands(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_
     return rc;
 }
 
-/* Sets *value to what stands for the value of this name in field f. */
-static int value_of(const struct slu_meta_field *f, const char *name, uint64_t *value,
+/* Sets *value to what stands for the value of this name. */
+static int value_of(const struct slu_property *p, const char *name, uint64_t *value,
                     struct slu_err *err)
 {
+    const struct slu_meta_field f = {.type = p->type};
     struct slu_value v = {
         .type = SLU_VALUE_STRING, .string = name, .len = strlen(name)};
     struct slu_buf entry = SLU_BUF_INIT;
-    struct slu_meta_value is = {0};
+    struct slu_meta_value is;
     char *end;
     int rc = SLU_OK;
 
     *value = 0;
     if (!*name)
         return SLU_OK;
-    if (slu_meta_width(f->type)) {
+    if (slu_meta_width(p->type)) {
         v = (struct slu_value){.type = SLU_VALUE_NUMBER, .number = strtod(name, &end)};
         rc = *end || name[strspn(name, "+-.0123456789eE")] ? SLU_E_FORMAT : SLU_OK;
     }
     if (!rc)
-        rc = slu_meta_put_value(&entry, f, &v, NULL);
+        rc = slu_meta_put_value(&entry, &f, &v, NULL);
     if (!rc && slu_meta_next(entry.data, entry.len, &is))
         *value = slu_mix_value(&is);
     slu_buf_release(&entry);
     return rc == SLU_E_FORMAT
                ? slu_fail(err, SLU_E_USAGE,
-                          "--mix: '%s' is no value of the metadata field "
-                          "'%s', which is of type %s",
-                          name, f->name, slu_meta_type_name(f->type))
+                          "--mix: '%s' is no value of '%s', which is of type %s", name,
+                          p->name, slu_meta_type_name(p->type))
                : rc;
 }
 
 static int by_field(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
                     struct slu_err *err)
 {
-    const struct slu_meta_fields *t = &slu_reader_header(r)->meta;
-    const int at = slu_meta_find(t, m->opts->by, strlen(m->opts->by));
-    int rc = SLU_OK;
+    int rc = slu_property_find(&m->property, m->opts->by, slu_reader_header(r), err);
 
-    if (at < 0)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "--mix-by %s: no input has this metadata field; 'inspect' lists "
-            "those that it has",
-            m->opts->by);
+    if (rc)
+        return slu_err_at(err, "--mix-by");
     m->value = calloc(m->mix.n_source, sizeof *m->value);
     if (!m->value)
         return slu_fail_nomem(err, m->mix.n_source * sizeof *m->value);
     *by = (struct slu_mix_by){.by = SLU_BY_FIELD,
                               .n = m->mix.n_source,
                               .none = -1,
-                              .key = t->field[at].key,
+                              .property = &m->property,
+                              .names = slu_reader_names(r),
                               .value = m->value};
     for (unsigned s = 0; s < m->mix.n_source && !rc; s++) {
         const char *name = m->mix.source[s].name;
-        rc = value_of(&t->field[at], name, &m->value[s], err);
+        rc = value_of(&m->property, name, &m->value[s], err);
         if (!*name)
             by->none = (int)s;
         for (unsigned k = 0; k < s && !rc; k++)

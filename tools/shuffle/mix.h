@@ -9,7 +9,7 @@
 
 struct shuffle_mix_opts {
     const char *mix, *schedule, *max_epochs;
-    const char *by; /* input, or a field of metadata; NULL: domain */
+    const char *by; /* input, or what documents have; NULL: domain */
     uint64_t batch_tokens;
 };
 
@@ -24,8 +24,9 @@ struct shuffle_mix {
     struct slu_mix mix; /* without sources: no mix is asked for */
     int *source;        /* n_source numbers of domains or inputs; owned */
     size_t n_source;
-    uint64_t *value;          /* by source, of a field's values; owned */
-    struct slu_where **where; /* by band, NULL for scores; owned */
+    struct slu_property property; /* whose values sources are */
+    uint64_t *value;              /* by source; owned */
+    struct slu_where **where;     /* by band, NULL for scores; owned */
 };
 
 /* Parses the options, before anything is opened. The caller releases m, also after a

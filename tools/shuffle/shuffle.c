@@ -98,7 +98,7 @@ static const struct cli_opt options[] = {
      .traits = CLI_OF_TEXT},
     {"mix-by", 0, CLI_CUSTOM, AT(mix.by), "domain|input|FIELD",
      "sources are domains (default), the inputs, by path or number from 0,\n"
-     "or the values of a field of metadata",
+     "or the values of a field of metadata, source, id, length or score",
      .parse = shuffle_parse_mix_by, .traits = CLI_OF_TEXT},
     {"max-epochs", 0, CLI_STRING, AT(mix.max_epochs), "N|NAME=N,...",
      "use each source at most N times; default 4 if an amount is given,\n"

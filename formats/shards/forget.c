@@ -19,6 +19,9 @@ struct bucket {
 struct slu_forget {
     const char *dir;
     const struct slu_idset *drop;
+    const struct slu_expr *expr; /* or NULL */
+    struct slu_where *where;     /* of the bucket that is read */
+    struct slu_names *names_of;  /* of its segment rows */
     struct slu_shardset *set;
     const struct slu_shard_format *format;
     struct bucket bucket[SLU_MAX_BUCKETS];
@@ -34,11 +37,53 @@ struct slu_forget {
 
 /* ---- reading the segment rows ---- */
 
-static bool goes(const struct slu_forget *f, const struct slu_batch *b,
-                 const struct slu_seg *g)
+enum why { STAYS, BY_ID, BY_WHERE };
+
+/* Prepares the expression for the bucket that the set is at, which has names of its own. */
+static int use_bucket(struct slu_forget *f, struct slu_shardset *set,
+                      struct slu_err *err)
 {
-    return g->source != SLU_PADDING && g->id_len &&
-           slu_idset_has(f->drop, b->str.data + g->id_off, g->id_len);
+    struct slu_names *names = slu_shardset_names(set);
+
+    if (!f->expr || (f->where && f->names_of == names))
+        return SLU_OK;
+    slu_where_free(f->where);
+    f->where = NULL;
+    f->names_of = names;
+    return slu_where_new(&f->where, f->expr, slu_shardset_header(set), names, err)
+               ? slu_err_at(err, "--where")
+               : SLU_OK;
+}
+
+/* Reads the next batch of the set. */
+static int next_batch(struct slu_forget *f, struct slu_shardset *set,
+                      struct slu_batch *b, struct slu_err *err)
+{
+    int rc = slu_shardset_next(set, b, err);
+
+    return rc ? rc : use_bucket(f, set, err);
+}
+
+/* Tells whether segment `at` of the batch goes, of which the expression is asked alone:
+ * the other documents of its sequence are others. */
+static int ask(const struct slu_forget *f, const struct slu_batch *b, uint64_t at,
+               enum why *why, struct slu_err *err)
+{
+    const struct slu_seg *g = &b->seg[at];
+    const struct slu_seq one = {.len_tok = g->len_tok, .seg_off = at, .n_seg = 1};
+    bool holds = false;
+
+    *why = STAYS;
+    if (g->source == SLU_PADDING)
+        return SLU_OK;
+    if (f->drop && g->id_len &&
+        slu_idset_has(f->drop, b->str.data + g->id_off, g->id_len))
+        *why = BY_ID;
+    else if (f->where && slu_where_ask_segment(f->where, b, &one, g, &holds, err))
+        return slu_err_at(err, "--where");
+    else if (holds)
+        *why = BY_WHERE;
+    return SLU_OK;
 }
 
 static bool skip_all(void *ctx, unsigned bucket, uint64_t shard)
@@ -53,19 +98,21 @@ static bool skip_all(void *ctx, unsigned bucket, uint64_t shard)
  * in its bucket. */
 typedef int each_rows(void *ctx, struct slu_shardset *set, struct slu_batch *b,
                       uint64_t first, struct slu_err *err);
-static int read_rows(const char *dir, each_rows *each, void *ctx, struct slu_err *err)
+static int read_rows(struct slu_forget *f, each_rows *each, void *ctx,
+                     struct slu_err *err)
 {
     struct slu_shardset *set;
     struct slu_batch b;
     uint64_t first = 0;
     unsigned at = 0;
-    int rc = slu_shardset_open(&set, dir, err);
+    int rc = slu_shardset_open(&set, f->dir, err);
 
     if (rc)
         return rc;
+    rc = use_bucket(f, set, err);
     slu_shardset_skip(set, skip_all, NULL);
     slu_batch_init(&b, slu_shardset_header(set)->tok_bytes);
-    while (!rc && (rc = slu_shardset_next(set, &b, err)) == SLU_OK) {
+    while (!rc && (rc = next_batch(f, set, &b, err)) == SLU_OK) {
         unsigned k;
         (void)slu_shardset_shard(set, &k);
         first = k == at ? first : 0;
@@ -112,19 +159,24 @@ static int find(struct slu_forget *f, const struct slu_batch *b,
     *any = false;
     for (uint64_t i = 0; i < q->n_seg && !rc; tok += b->seg[q->seg_off + i++].len_tok) {
         const struct slu_seg *g = &b->seg[q->seg_off + i];
-        if (!goes(f, b, g)) {
+        enum why why;
+        rc = ask(f, b, q->seg_off + i, &why, err);
+        if (rc || !why) {
             left += g->source != SLU_PADDING;
             continue;
         }
+        const struct slu_count n = {g->offset == 0, 0, g->len_tok,
+                                    b->masks      ? slu_batch_loss(b, tok, g->len_tok)
+                                    : f->to_masks ? g->len_tok
+                                                  : 0};
         *any = true;
         r->segments++;
-        slu_count_add(&r->gone,
-                      (struct slu_count){g->offset == 0, 0, g->len_tok,
-                                         b->masks ? slu_batch_loss(b, tok, g->len_tok)
-                                         : f->to_masks ? g->len_tok
-                                                       : 0});
-        rc = slu_map_set(found, slu_hash128(b->str.data + g->id_off, g->id_len).lo, 1,
-                         err);
+        slu_count_add(&r->gone, n);
+        if (why == BY_WHERE)
+            slu_count_add(&r->gone_where, n);
+        else
+            rc = slu_map_set(found, slu_hash128(b->str.data + g->id_off, g->id_len).lo,
+                             1, err);
     }
     r->sequences += *any;
     r->emptied += *any && !left;
@@ -188,7 +240,9 @@ static int visit_rows(void *ctx, struct slu_shardset *set, struct slu_batch *b,
                                            g,
                                            b->str.data + g->id_off,
                                            NULL};
-            if (!goes(v->f, b, g))
+            enum why why;
+            rc = ask(v->f, b, b->seq[i].seg_off + j, &why, err);
+            if (rc || !why)
                 continue;
             x.source = slu_names_source(slu_shardset_names(set), g->source);
             rc = v->each(v->ctx, &x, err);
@@ -203,7 +257,7 @@ int slu_forget_each(struct slu_forget *f,
 {
     struct visit v = {f, each, ctx};
 
-    return read_rows(f->dir, visit_rows, &v, err);
+    return read_rows(f, visit_rows, &v, err);
 }
 
 /* ---- opening ---- */
@@ -221,8 +275,21 @@ static void count_shards(struct slu_forget *f)
         }
 }
 
+/* SLU_E_USAGE if the expression names what no segment has. */
+static int check_expr(const struct slu_expr *e, struct slu_err *err)
+{
+    for (size_t i = 0; e && i < slu_expr_n_field(e); i++)
+        if (!strcmp(slu_expr_field(e, i), "length"))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--where: a set does not have the length of a document, "
+                            "parts of which stand in several sequences; the other "
+                            "fields are those of choose --where");
+    return SLU_OK;
+}
+
 int slu_forget_open(struct slu_forget **out, const char *dir,
-                    const struct slu_idset *drop, struct slu_err *err)
+                    const struct slu_idset *drop, const struct slu_expr *where,
+                    struct slu_err *err)
 {
     struct slu_forget *f = calloc(1, sizeof *f);
     struct finding x = {f, SLU_MAP_INIT};
@@ -232,14 +299,17 @@ int slu_forget_open(struct slu_forget **out, const char *dir,
         return slu_fail_nomem(err, sizeof *f);
     f->dir = dir;
     f->drop = drop;
-    int rc = slu_shardset_open(&f->set, dir, err);
+    f->expr = where;
+    int rc = check_expr(where, err);
+    if (!rc)
+        rc = slu_shardset_open(&f->set, dir, err);
     if (!rc)
         rc = slu_shard_format_find(&f->format, slu_shardset_format(f->set), err);
     if (!rc)
         rc = slu_names_new(&f->names, err);
     f->to_masks = !rc && f->format->n_mask_file && !slu_shardset_header(f->set)->masks;
     if (!rc)
-        rc = read_rows(dir, find_all, &x, err);
+        rc = read_rows(f, find_all, &x, err);
     f->result.ids = x.found.n;
     if (!rc)
         count_shards(f);
@@ -420,8 +490,8 @@ int slu_forget_cfg(struct slu_forget *f, uint64_t pad, struct slu_shards_cfg *cf
 /* ---- the new sequences ---- */
 
 /* Makes padding of the segments that go, and joins padding that is adjacent. */
-static void make_padding(const struct slu_forget *f, struct slu_batch *b,
-                         struct slu_seq *q)
+static int make_padding(const struct slu_forget *f, struct slu_batch *b,
+                        struct slu_seq *q, struct slu_err *err)
 {
     struct slu_seg *seg = &b->seg[q->seg_off];
     uint64_t n = 0, tok = q->tok_off;
@@ -429,7 +499,11 @@ static void make_padding(const struct slu_forget *f, struct slu_batch *b,
     for (uint64_t i = 0; i < q->n_seg; i++) {
         struct slu_seg g = seg[i];
         const uint64_t len = g.len_tok;
-        if (goes(f, b, &g)) {
+        enum why why;
+        int rc = ask(f, b, q->seg_off + i, &why, err);
+        if (rc)
+            return rc;
+        if (why) {
             for (uint64_t t = 0; t < len && b->tok_bytes == 2; t++)
                 ((uint16_t *)(void *)b->own.data)[tok + t] = (uint16_t)f->pad;
             for (uint64_t t = 0; t < len && b->tok_bytes == 4; t++)
@@ -446,6 +520,7 @@ static void make_padding(const struct slu_forget *f, struct slu_batch *b,
     q->n_seg = n;
     q->hash = (struct slu_u128){0, 0};
     b->sum_valid = false;
+    return SLU_OK;
 }
 
 static bool skip_given(void *ctx, unsigned bucket, uint64_t shard)
@@ -506,7 +581,7 @@ int slu_forget_source(void *forget, struct slu_pipe *pipe, struct slu_batch *b,
     if (!f->begun)
         slu_shardset_skip(f->set, skip_given, f);
     f->begun = true;
-    int rc = slu_shardset_next(f->set, b, err);
+    int rc = next_batch(f, f->set, b, err);
     if (rc)
         return rc == SLU_EOF ? end(f, err) : rc;
     if (slu_batch_has_ids(b)) {
@@ -517,7 +592,7 @@ int slu_forget_source(void *forget, struct slu_pipe *pipe, struct slu_batch *b,
     if (f->to_masks)
         rc = slu_batch_mark_all(b, err);
     for (size_t i = 0; i < b->n_seq && slu_batch_has_ids(b) && !rc; i++)
-        make_padding(f, b, &b->seq[i]);
+        rc = make_padding(f, b, &b->seq[i], err);
     return rc ? rc : rename_all(f, b, err);
 }
 
@@ -529,6 +604,7 @@ void slu_forget_free(struct slu_forget *f)
         free(f->bucket[i].facts);
         free(f->bucket[i].changed);
     }
+    slu_where_free(f->where);
     slu_shardset_free(f->set);
     slu_names_free(f->names);
     free(f->olmo_tokenizer);

@@ -16,6 +16,7 @@
 
 #include "formats/shards/shard.h"
 #include "lib/filter/idset.h"
+#include "lib/filter/where.h"
 
 SLU_BEGIN_DECLS
 
@@ -34,15 +35,19 @@ struct slu_forget_segment {
 struct slu_forget_result {
     struct slu_sum in;                     /* the set */
     struct slu_count gone;                 /* sequences 0: none goes */
+    struct slu_count gone_where;           /* of these, what only `where` takes out */
     uint64_t segments, sequences, emptied; /* that go; that had one; without another */
     uint64_t shards, of_shards;            /* changed, of all */
     uint64_t ids;                          /* of those asked for, the ones found */
 };
 
-/* Opens the set in `dir` and finds the documents whose records' ids are in `drop`, by its
- * segment rows. */
+/* Opens the set in `dir` and finds the documents that go, by its segment rows: those whose
+ * records' ids are in `drop`, and those for which `where` holds, an expression over their
+ * properties but the length. Each is borrowed, or NULL. SLU_E_USAGE: `where` names the
+ * length, which no segment has; SLU_E_MISMATCH: or a field that the set does not have. */
 SLU_MUST_USE int slu_forget_open(struct slu_forget **f, const char *dir,
-                                 const struct slu_idset *drop, struct slu_err *err);
+                                 const struct slu_idset *drop,
+                                 const struct slu_expr *where, struct slu_err *err);
 const struct slu_forget_result *slu_forget_result(const struct slu_forget *f);
 /* Calls `each` for every segment that goes, in the order of the set. */
 SLU_MUST_USE int slu_forget_each(struct slu_forget *f,

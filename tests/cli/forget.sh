@@ -94,6 +94,70 @@ print(len(touched))')
     done
 done
 
+# ---- by what they are ----
+
+"$PYTHON" -c 'import json, sys
+for i, line in enumerate(open("c.jsonl")):
+    more = {"n": i % 9} if i % 7 else {}
+    print(json.dumps({**json.loads(line), **more, "lic": ["mit", "gpl", None][i % 3], "score": i / 4 if i % 2 else None}))' >w.jsonl
+tokenize -q -t t.json --id-field id --domain-field domain --score-field score --metadata lic,n=u8 w.jsonl -o w.tks
+decompose -q --min 32 --max 256 --tail keep w.tks | pack -q --mix-domains --long split --length 256 -o w.plain.tks
+decompose -q --min 32 --max 256 --tail keep --label-token w.tks | pack -q --mix-domains --long split --length 256 -o w.label.tks
+# ids_where EXPR: those that the expression in Python names.
+ids_where() { "$PYTHON" -c 'import json, sys
+rows = [{"n": None, **json.loads(line), "source": "w.jsonl"} for line in open("w.jsonl")]
+print(*[r["id"] for r in rows if eval(sys.argv[1], {}, r)], sep="\n")' "$1"; }
+for format in olmo parquet wds mds litdata megatron megatron-sft; do
+    case $format in wds) kind=label ;; *) kind=plain ;; esac
+    case $format in olmo | parquet | wds) ;; *) [ -n "$MORE" ] || continue ;; esac
+    rm -rf wold
+    shuffle -q --accept-mismatch --shard-sequences 8 --format $format -o wold w.$kind.tks 2>err || { check "$format: built" grep -q 'not built' err && continue; }
+    while IFS='|' read -r expr python; do
+        ids_where "${python:-$expr}" >some
+        rm -rf wnew
+        status "$format: --where $expr" 0 forget --accept-mismatch --pad-id 258 --where "$expr" --list gone -o wnew wold
+        check "  only they become padding" left wold wnew some gone
+        status "  the set is whole" 0 inspect --verify wnew
+        same "  counted under it" "where $(json wold/report.json 'd["tokens"]')" "$(json wnew/report.json '" ".join(k for k in d["provenance"][-1]["documents"]["dropped"]) + " " + str(d["tokens"])')"
+        [ $format = olmo ] || [ -n "$MORE" ] || break
+    done <<'J'
+lic == "gpl" and n >= 5|lic == "gpl" and n is not None and n >= 5
+domain == "a" and n == 3
+id in ["d3", "d88", "d400"]
+source == "w.jsonl" and lic == null|lic is None
+n > 7|n is not None and n > 7
+score >= 100 or score < 2|score is not None and (score >= 100 or score < 2)
+J
+done
+rm -rf wnew wold
+shuffle -q --shard-sequences 8 --format olmo -o wold w.plain.tks
+ids_where 'n == 1' | sort - one | uniq >some
+status "--ids-drop and --where" 0 forget --pad-id 258 --ids-drop one --where 'n == 1' -o wnew wold
+check "  take out both" left wold wnew some
+same "  each counted once" "{\"ids-drop\": 6, \"where\": $(($(wc -l <some) - 6))}" "$(json wnew/report.json 'd["provenance"][-1]["documents"]["dropped"]')"
+same "  with the values of the others" "1 null" "$(inspect --records wnew | "$PYTHON" -c 'import json, sys
+rows = [s for l in sys.stdin for s in json.loads(l)["segments"]]
+print(int(any(s.get("metadata", {}).get("lic") == "gpl" for s in rows)), "null" if not any(s.get("metadata", {}).get("n") == 1 for s in rows) else "one")')"
+rm -rf wagain
+status "  again, by another" 0 forget --where 'lic == "mit"' --pad-id 258 -o wagain wnew
+ids_where 'lic == "mit"' | sort - some | uniq >some-more
+check "  what is left then" left wold wagain some-more
+# refuses WHAT STATUS WORDS OPTION...
+refuses() {
+    what=$1 want=$2 words=$3
+    shift 3
+    status "$what" "$want" forget --pad-id 258 "$@" -o none wold
+    check "  in one line" shell "grep -qF -- \"$words\" '$TMP/err' && [ \$(grep -c . '$TMP/err') = 1 ]"
+    check "  and writes nothing" test ! -e none
+}
+refuses "--where of a field that is not there" 1 "forget: --where: no input has the metadata field 'nope'" --where 'nope == 1'
+refuses "--where of another type" 1 "forget: --where: w.jsonl: document " --where 'lic > 1'
+refuses "--where of the length" 2 "forget: --where: a set does not have the length of a document" --where 'length > 1'
+refuses "--where without an end" 2 "forget: --where: column" --where 'lic =='
+refuses "--where that is true of none" 1 "wold: --where is true of none of its documents" --where 'lic == "apache"'
+echo d9999 >no
+refuses "neither" 1 "none of its documents has one of the 1 id in no, and --where is true of none" --ids-drop no --where 'lic == "apache"'
+
 # ---- nothing is left: of a shard, of a bucket, of the set ----
 
 head -n 150 c.jsonl >e.jsonl
@@ -320,7 +384,7 @@ echo d9999 >none
 mkdir full && touch full/foreign
 refused "a folder that is not empty" 1 'not empty; name another folder, or remove the folder$' forget --pad-id 258 --ids-drop one -o full old
 refused "ids that are not there" 1 'nothing is written' forget --ids-drop none -o x old
-refused "no ids" 2 'ids-drop FILE is needed' forget -o x old
+refused "no ids" 2 'ids-drop FILE or --where EXPR is needed' forget -o x old
 refused "no folder" 2 'needs a folder' forget --ids-drop one old
 refused "two sets" 2 'name one set' forget --ids-drop one -o x old old
 refused "a folder in the set" 2 'old/x: lies in the input old; name another folder$' forget --pad-id 258 --ids-drop one -o old/x old

@@ -49,7 +49,7 @@ common="-o -T -M --tmpdir --seed --facts --compare --stats --progress -q -v -V -
     options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
     options pack $common --length --method --long --fill --max-segments --mix-domains --plan
     options shuffle $common --format --documents --shard-size --shard-sequences --last
-    options forget $common --ids-drop --pad-id --list --schedule --accept-mismatch
+    options forget $common --ids-drop --where --pad-id --list --schedule --accept-mismatch
     options schedule -o --trainer --tokens --epochs --batch-tokens --world --workers
     options inspect --json --records --text --jsonl --histogram --verify
 }

@@ -14,7 +14,7 @@
 struct opts {
     struct cli_list ids_drop;
     uint64_t pad;
-    const char *list, *schedule;
+    const char *where, *list, *schedule;
     bool accept_mismatch;
 };
 
@@ -22,6 +22,9 @@ struct opts {
 static const struct cli_opt options[] = {
     {"ids-drop", 0, CLI_FILE, AT(ids_drop.file), "FILE",
      "take out documents with the records' ids in FILE, one a line"},
+    {"where", 0, CLI_STRING, AT(where), "EXPR",
+     "take out documents of which EXPR is true, over their metadata,\n"
+     "domain, source, id and score: 'licence == \"gpl-3.0\"'"},
     {
         "pad-id",
         0,
@@ -293,6 +296,7 @@ static int report(struct job *j, struct slu_err *err)
 {
     const struct opts *o = j->ctx->opts;
     const struct slu_forget_result *r = slu_forget_result(j->forget);
+    const struct slu_idset *ids = o->ids_drop.set;
     const struct {
         const char *name;
         uint64_t n;
@@ -303,7 +307,7 @@ static int report(struct job *j, struct slu_err *err)
               {"emptied_sequences", r->emptied},
               {"shards", r->shards},
               {"of_shards", r->of_shards},
-              {"ids", slu_idset_count(o->ids_drop.set)},
+              {"ids", ids ? slu_idset_count(ids) : 0},
               {"ids_found", r->ids}};
     struct slu_buf t = SLU_BUF_INIT;
     int rc = slu_buf_append(&t, "{", 1, err);
@@ -334,7 +338,12 @@ static void count(struct job *j, const struct slu_sum *out)
     l->masks = slu_shards_bucket(j->shards, 0)->masks;
     l->padding = r->gone.tokens;
     slu_count_add(&l->in, r->in.n);
-    slu_account_drop(l, "ids-drop", r->gone);
+    struct slu_count by_id = r->gone;
+    slu_count_sub(&by_id, r->gone_where);
+    if (by_id.tokens)
+        slu_account_drop(l, "ids-drop", by_id);
+    if (r->gone_where.tokens)
+        slu_account_drop(l, "where", r->gone_where);
     l->out = out ? out->n : r->in.n;
     l->out.documents -= out ? 0 : r->gone.documents;
     l->out.loss_tokens -= out ? 0 : r->gone.loss_tokens;
@@ -364,7 +373,7 @@ static void say(struct job *j)
     struct cli_ctx *ctx = j->ctx;
     const struct opts *o = ctx->opts;
     const struct slu_forget_result *r = slu_forget_result(j->forget);
-    const uint64_t n = slu_idset_count(o->ids_drop.set);
+    const uint64_t n = o->ids_drop.set ? slu_idset_count(o->ids_drop.set) : 0;
     struct slu_buf note = SLU_BUF_INIT;
 
     cli_warn(
@@ -399,10 +408,10 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     if (ctx->n_input != 1)
         return slu_fail(err, SLU_E_USAGE, "name one set of shards; %zu were named",
                         ctx->n_input);
-    if (!o->ids_drop.file.path)
+    if (!o->ids_drop.file.path && !o->where)
         return slu_fail(err, SLU_E_USAGE,
-                        "--ids-drop FILE is needed: the ids of the documents to take "
-                        "out");
+                        "--ids-drop FILE or --where EXPR is needed: the ids of the "
+                        "documents to take out, or what they are");
     if (!ctx->common.output || !strcmp(ctx->common.output, "-"))
         return slu_fail(err, SLU_E_USAGE, "the new set needs a folder: -o DIR");
     if (o->schedule && !o->list)
@@ -410,25 +419,42 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     return cli_not_below_inputs(ctx, ctx->common.output, err);
 }
 
+/* Says that nothing goes. */
+static int none_goes(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    const uint64_t n = o->ids_drop.set ? slu_idset_count(o->ids_drop.set) : 0;
+
+    if (!o->ids_drop.set)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: --where is true of none of its documents; nothing is "
+                        "written ('inspect --records' shows their values)",
+                        ctx->input[0]);
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: none of its documents has one of the %llu id%s in %s%s; nothing "
+        "is written ('inspect --records' shows ids)",
+        ctx->input[0], (unsigned long long)n, slu_plural(n), o->ids_drop.file.path,
+        o->where ? ", and --where is true of none" : "");
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct opts *o = ctx->opts;
+    struct slu_expr *where = NULL;
     struct job j = {.ctx = ctx};
     uint64_t left_byte = ctx->common.memory / 4;
     int rc = check(ctx, err);
 
     if (!rc)
         rc = cli_list_read(&o->ids_drop, slu_idset_read, &left_byte, err);
+    if (!rc && o->where && (rc = slu_expr_new(&where, o->where, err)))
+        slu_err_at(err, "--where");
     cli_timing(ctx, "find");
     if (!rc)
-        rc = slu_forget_open(&j.forget, ctx->input[0], o->ids_drop.set, err);
+        rc = slu_forget_open(&j.forget, ctx->input[0], o->ids_drop.set, where, err);
     if (!rc && !slu_forget_result(j.forget)->segments)
-        rc = slu_fail(
-            err, SLU_E_MISMATCH,
-            "%s: none of its documents has one of the %llu id%s in %s; nothing "
-            "is written ('inspect --records' shows ids)",
-            ctx->input[0], (unsigned long long)slu_idset_count(o->ids_drop.set),
-            slu_plural(slu_idset_count(o->ids_drop.set)), o->ids_drop.file.path);
+        rc = none_goes(ctx, err);
     if (!rc)
         rc = open_shards(&j, err);
     if (!rc && o->list)
@@ -453,6 +479,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     }
     slu_shards_free(j.shards);
     slu_forget_free(j.forget);
+    slu_expr_free(where);
     cli_list_release(&o->ids_drop);
     return rc;
 }
@@ -471,8 +498,8 @@ static bool prints(const void *opts)
 
 const struct slu_tool forget_tool = {
     .name = "forget",
-    .synopsis = "--ids-drop FILE [--pad-id N] [--list FILE [--schedule FILE]]\n"
-                "[--accept-mismatch] -o DIR SET",
+    .synopsis = "[--ids-drop FILE] [--where EXPR] [--pad-id N]\n"
+                "[--list FILE [--schedule FILE]] [--accept-mismatch] -o DIR SET",
     .summary = "Takes documents out of a finished set of shards: a takedown.",
     .opt = options,
     .opts_size = sizeof(struct opts),
@@ -483,6 +510,8 @@ const struct slu_tool forget_tool = {
     .spills = true,
     .check_part = check_part,
     .prints = prints,
-    .examples = "  forget --ids-drop takedown.txt --list gone.jsonl -o shards-2 shards",
+    .examples =
+        "  forget --ids-drop takedown.txt --list gone.jsonl -o shards-2 shards\n"
+        "  forget --where 'licence == \"gpl-3.0\"' -o shards-2 shards",
     .run = run,
 };

@@ -167,7 +167,7 @@ done <<'J'
 2|n|255=1|--mix: '255' is no value of 'n', which is of type u8
 2|n|1=1,1.0=2|--mix: '1' and '1.0' are the same value
 1|lang|web=1,none=1|mix: the input has no sequence of 'none'
-2||lang ==:2|mix: 'lang ==': column 8: 
+2||lang ==:2|mix: 'lang ==': column 8
 2||score>=1:2, lang == "web"|mix: 'lang == "web"' is not EXPRESSION:TIMES, as score>=4:2, of at most 1000 times
 2||lang == "web":1001|is not EXPRESSION:TIMES
 2||n == 1:2, n == 1 :3|mix: 'n == 1' is there twice

@@ -150,6 +150,22 @@ check "  and writes none" shell '[ -z "$(ls by-id)" ]'
 choose -q -M 32M -T 1 --top 1 --unit documents --by length --per x <(tokenize -q -t bytes --metadata x=text many.jsonl) >y.tks
 same "of any number of values, the best of each" 65537 "$(inspect --json y.tks | json /dev/stdin 'd["sequences"]')"
 
+# A set that a stopped run has begun is not continued with other values of the same documents.
+if [ -n "$SHIM" ]; then
+    seq 200 | sed 's/.*/{"text":"hello world number &","lic":"mit"}/' >begun.jsonl
+    mkdir other
+    sed 's/mit/bsd/' begun.jsonl >other/begun.jsonl
+    tokenize -q -t bytes --no-provenance --metadata lic begun.jsonl -o begun.tks
+    (cd other && tokenize -q -t bytes --no-provenance --metadata lic begun.jsonl -o ../others.tks)
+    begin() { shuffle -q --no-provenance --documents --format mds --shard-size 1000 -T 1 -o begun "$@"; }
+    SHIM_AT=name:30 LD_PRELOAD=$SHIM/fault.so code begin begun.tks >/dev/null 2>&1
+    check "a set that was begun" test -e begun/.partial/journal
+    status "  with other values" 1 begin others.tks
+    check "  is refused" grep -q 'begun here was made from other input; run that command again' err
+    status "  with the same ones" 0 begin begun.tks
+    status "  is whole" 0 inspect --verify begun
+fi
+
 # Random records through random lines.
 export lines=10
 [ -z "$MORE" ] || lines=30

@@ -168,6 +168,15 @@ fi
 printf '%s\n' 'input = in' 'parts = 2' 'tokenize = --score-field score' 'shuffle = --mix "score >= 1.5:2, score<0:0"' >banded
 status "a mix of bands" 0 sluice-batch --dry-run banded banded.out
 
+# Nor are fields of metadata, which tokenize must take.
+printf '%s\n' 'input = in' 'parts = 2' "tokenize = --metadata 'score=float,id'" 'shuffle = --mix-by score --mix "=1"' >by-field
+status "a mix by what documents have" 0 sluice-batch --dry-run by-field by-field.out
+printf '%s\n' 'input = in' 'parts = 2' "tokenize = --metadata 'n=u8,lang'" "shuffle = --mix 'lang in [\"a\", \"b:1\"]:2, n>1:0'" >by-field
+status "a mix of bands by expressions" 0 sluice-batch --dry-run by-field by-field.out
+printf '%s\n' 'input = in' 'parts = 2' "tokenize = --metadata 'score=float,id'" 'shuffle = --mix-by lang --mix "a=1"' >by-field
+status "a mix by a field that nobody takes" 1 sluice-batch --dry-run by-field by-field.out
+check "  says so" grep -qx 'sluice-batch: by-field:4: shuffle: --mix-by lang: tokenize does not take this field from the records; add --metadata lang there' err
+
 # Recipes that are refused.
 refused() { # WHAT TEXT LINE
     recipe 3 >bad

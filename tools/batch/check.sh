@@ -70,6 +70,7 @@ rehearse() {
         done <"$scratch/files"
         [ -n "$from" ] || continue # no program makes a short set
         ! mixes_domains || grep -q -e '--domain' "$scratch/options.tokenize" || check_mix
+        [ "$step" != shuffle ] || check_mix_by
         set -- --stats "$scratch/$step.stats" -o "$scratch/$step.out"
         [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
         against=''
@@ -93,6 +94,15 @@ try() {
 mixes_domains() {
     [ "$step" = shuffle ] && grep -q -e '--mix[ =]\|--mix-schedule' "$scratch/options.shuffle" &&
         ! sed 's/--mix-by[ =]domain//' "$scratch/options.shuffle" | grep -c -e '--mix-by' -e "--mix[ =].*: *[0-9.]\{1,\} *\([\"',]\|\$\| -\)" >/dev/null
+}
+# check_mix_by: the field of --mix-by is one that tokenize takes from the records.
+check_mix_by() {
+    field=$(sed -n "s/.*--mix-by[ =][\"']\{0,1\}\([^ \"']*\).*/\1/p" "$scratch/options.shuffle")
+    case $field in
+    '' | domain | input | source | id | length | score) return 0 ;;
+    esac
+    sed -n 's/.*--metadata[ =]//p' "$scratch/options.tokenize" | tr -d "\"'" | tr ', ' '\n\n' | sed 's/=.*//' | grep -cxF -e "$field" >/dev/null ||
+        die "$(at shuffle): shuffle: --mix-by $field: tokenize does not take this field from the records; add --metadata $field there"
 }
 # check_mix: where tokenize has no option for domains, inputs have some; and if all have one, --mix names these alone.
 check_mix() {

@@ -20,7 +20,7 @@ class Draw:
         self.ids = corpus["kind"] in ("npy", "megatron", "ds", "mds")
         self.vocab, self.cut, self.label = not self.ids, False, False
         self.domains = self.scores = self.masks = False
-        self.field = None  # of metadata, that has what domains have
+        self.field = None  # of metadata, with a few values
         self.groups = []
 
     def maybe(self, p, *group):
@@ -54,10 +54,10 @@ class Draw:
             if self.domains:
                 m(0.15, "--domain-default", "code")
             self.masks = m(0.9 if self.corpus.get("spans") else 0.01, "--spans-field", "meta.at.all.spans" if deep else "spans")
-            names = ["meta.at.all.domain", "meta.id=text", "meta.at.all.score=f32"] if deep else ["domain", "id=text", "score=f64"]
-            names = r.sample(names, r.randrange(1, 4))
-            if m(0.3, "--metadata", ",".join(names)) and "meta.at.all.domain" in names:
-                self.field = "meta.at.all.domain"
+            of = "meta.at.all." if deep else ""
+            names = r.sample([of + "lang", of + "domain=text", of + "score=f32", "meta.id" if deep else "id"], r.randrange(1, 5))
+            if m(0.5, "--metadata", ",".join(names)) and of + "lang" in names:
+                self.field = of + "lang"
             m(0.1, "--where", self.one('score == null or score > 0.5', 'len(text) < 300 or id == null',
                                        'domain in ["web", null] or meta != null', "not text matches '(?i)w[0-9]+ '"))
             m(0.04, "--urls-drop", "in/none") if r.random() < 0.1 else None
@@ -174,7 +174,7 @@ class Draw:
         if self.scores:
             m(0.3, "--score", self.one(">=0", "<2,!=1", "> 0.5"))
         if self.field:
-            m(0.3, "--where", self.one('%s == "web"', "%s == null or length > 100", "not (%s in ['code', 'ünï'])") % self.field)
+            m(0.3, "--where", self.one('%s == "zh"', "%s == null or length > 100", "not (%s in ['en', 'none'])") % self.field)
             if m(0.1, "--drop-metadata", self.field):
                 self.field = None
         if m(0.5 if self.groups else 0.97, "--top", self.one("10%", "50%", "99.9%", "0", "20", "5K", "1M")):
@@ -254,11 +254,11 @@ class Draw:
             m(0.1, "--license", "Apache-2.0")
             m(0.3, "@accept")
         if self.field and self.rng.random() < 0.5:
-            if m(0.6, "--mix-by", self.field, "--mix", self.one("web=0.7,code=0.3", "web=1,=1", "ünï=1,web=9")):
+            if m(0.6, "--mix-by", self.field, "--mix", self.one("zh=0.7,en=0.3", "en=1,=1", "größe=1,en=9")):
                 m(0.5, "--max-tokens", self.one(1000, "20000", "200000"))
                 m(0.3, "--max-epochs", self.one(1, "2.5", 20))
             else:
-                m(1, "--mix", self.one('%s == "web":2', "%s in ['code', \"ünï\"] and length > 20:0.5, domain == null:0", "%s == null:3") % self.field)
+                m(1, "--mix", self.one('%s == "en":2', "%s in ['zh', \"größe\"] and length > 20:0.5, domain == null:0", "%s == null:3") % self.field)
         elif self.domains and self.rng.random() < 0.35:
             if m(0.7, "--mix", self.one("web=0.7,code=0.3", "web=1", "code=0.5,web=0.4,=0.1", "ünï=1,web=9")):
                 m(0.5, "--max-tokens", self.one(1000, "20000", "200000"))

@@ -115,10 +115,12 @@ def record(rng, number, text, bad, nested, trained=False):
         d["id"] = rng.choice((number, number / 7, number % 2 == 0, "d%d" % number, "repo%d/dir/%d.c" % (number % 7, number), "é" * (number % 40)))
     if rng.random() < 0.8:
         d["score"] = rng.choice((rng.random(), -rng.random() * 1e9, 0, 1, 0.5, None, rng.randrange(9)))
+    if number % 4:
+        d["lang"] = ("en", "größe", "zh", None)[number % 7 % 4]
     if number < 3 and d.get("score") is None:
         d["score"] = number
     if nested:
-        d["meta"] = {"id": d.get("id"), "at.all": {k: d[k] for k in ("domain", "score", "spans") if k in d}}
+        d["meta"] = {"id": d.get("id"), "at.all": {k: d[k] for k in ("domain", "score", "spans", "lang") if k in d}}
     keys = sorted(d)
     rng.shuffle(keys)
     return json.dumps({k: d[k] for k in keys}, ensure_ascii=rng.random() < 0.5).encode()

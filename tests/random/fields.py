@@ -8,6 +8,9 @@ A line: two files of records, tokenize with some fields, then some of dedup, cho
 pipe or in N parts and stages (sluice-batch), where a run is killed now and then and started again. The result is a
 stream, or a set in any format that the build has, which is read back as a stream, now and then joined with a stream
 without some of the fields. tests/props/tokstream.py reads it, by source and document finds the record, and compares.
+
+Of each line's documents some are chosen by an expression, the best by a field of each value of another, in one process and
+in 1, 3 or 8 parts, and a stream for each value; inspect counts values; forget takes documents out of a set. Python chooses too.
 Where Python has pyarrow, the columns of a Parquet set are compared too. At last shuffle mixes the result, by a field or in
 bands by expressions, and what it takes must be what the values say.
 
@@ -84,6 +87,46 @@ def draw(rng, kind):
     return v, struct.pack({"u8": "<B", "u32": "<I", "u64": "<Q"}.get(kind, "<q"), v)
 
 
+class Unknown(Exception):
+    """A null where a number is asked for."""
+
+
+def term(rng, name, kind, values):
+    """A comparison with one of the values: its text, and what it is of a document's values."""
+    field = "`%s`" % name
+    known = [v for v in values if v is not None and len(str(v)) < 100 and (isinstance(v, str) or abs(v) < 2**53 or isinstance(v, float))]
+    if not known or rng.random() < 0.2:
+        return rng.choice([("%s == null" % field, lambda d: d.get(name) is None), ("%s != null" % field, lambda d: d.get(name) is not None)])
+    x = rng.choice(known)
+    literal = json.dumps(x, ensure_ascii=False)
+    if isinstance(x, str) or rng.random() < 0.3:
+        return rng.choice([("%s == %s" % (field, literal), lambda d: d.get(name) == x), ("%s != %s" % (field, literal), lambda d: d.get(name) != x)])
+
+    def least(d):
+        if d.get(name) is None:
+            raise Unknown
+        return d[name] >= x
+    return "%s >= %s" % (field, literal), least
+
+
+def expression(rng, fields, docs):
+    """An expression, and its value for a document."""
+    terms = [term(rng, n, k, [d.get(n) for d in docs]) for n, k in rng.choices(sorted(fields.items()), k=rng.choice([1, 2, 3]))]
+    text, holds = terms[0]
+    for more, also in terms[1:]:
+        if rng.random() < 0.5:
+            text, holds = "(%s) or %s" % (text, more), lambda d, a=holds, b=also: a(d) or b(d)
+        else:
+            text, holds = "not (%s) and %s" % (text, more), lambda d, a=holds, b=also: not a(d) and b(d)
+
+    def known(d):
+        try:
+            return holds(d)
+        except Unknown:
+            return False
+    return text, known
+
+
 def put(record, name, value):
     if value is ...:
         return
@@ -151,6 +194,8 @@ class Line:
         steps, is_set = self.steps()
         options = "--id-field id --metadata " + shlex.quote(",".join(n if k == "name" and rng.random() < 0.5 else n + "=" + k
                                                                      for n, k in self.fields.items()))
+        if rng.random() < 0.5:
+            self.choosing(options)
         if rng.random() < 0.35 and steps and steps[-1][0] == "shuffle":
             result = self.batch(options, steps, is_set)
         else:
@@ -189,6 +234,94 @@ class Line:
         if rng.random() < 0.5:
             self.mix(result, {n: k for n, k in self.fields.items() if n != dropped})
         return "ok"
+
+    def must(self, command):
+        status, out, err = self.sh(command)
+        if status:
+            raise Bad("%s: %s" % (command, err))
+        return out
+
+    def documents(self, *paths):
+        """(source, document) of each first segment, with the values that its record had."""
+        out = []
+        for line in self.must("inspect -q --records " + " ".join(map(shlex.quote, paths))).splitlines():
+            q = json.loads(line)
+            s = next(s for s in q["segments"] if not s.get("padding"))
+            at = os.path.basename(s["source"]), s["document"]
+            has = {n: value_of(self.fields[n.decode()], b) for n, b in self.want[at].items()}
+            out.append((at, {"source": s["source"], "id": s.get("id"), "length": len(q["tokens"]), **{n.decode(): v for n, v in has.items()}}))
+        return out
+
+    def choosing(self, options):
+        rng = self.rng
+        self.must("tokenize -q -t bytes %s in/*.jsonl -o docs.tks" % options)
+        docs = self.documents("docs.tks")
+        text, holds = expression(rng, self.fields, [d for _, d in docs])
+        self.must("choose -q --where %s docs.tks -o where.tks" % shlex.quote(text))
+        if self.documents("where.tks") != [(at, d) for at, d in docs if holds(d)]:
+            raise Bad("choose --where " + text)
+        per = rng.choice(sorted(self.fields) + ["source", "id", "length"])
+        groups = {}
+        for at, d in docs:
+            groups.setdefault(d.get(per), []).append((at, d))
+        self.best(docs, groups, per, options)
+        self.must("choose -q --partition parted --per %s docs.tks" % shlex.quote(per))
+        with open("parted/values.json", encoding="utf-8") as f:
+            parts = {self.key(per, x["value"]): self.documents("parted/" + x["file"]) for x in json.load(f)}
+        if parts != {self.key(per, v): x for v, x in groups.items()}:
+            raise Bad("choose --partition --per " + per)
+        got = json.loads(self.must("inspect --groups %s --json docs.tks" % shlex.quote(per)))
+        if {self.key(per, g["value"]): (g["documents"], g["tokens"]) for g in got["groups"]} != {
+                self.key(per, v): (len(x), sum(d["length"] for _, d in x)) for v, x in groups.items()}:
+            raise Bad("inspect --groups " + per)
+        self.forget(docs, text, holds)
+
+    def key(self, name, v):
+        """What stands for a value, whose text may be that of another double."""
+        return struct.pack("<f", v) if v is not None and self.fields.get(name) == "f32" else v
+
+    def best(self, docs, groups, per, options):
+        rng = self.rng
+        numbers = [n for n, k in self.fields.items() if k not in ("name", "text")] + ["length"]
+        by, n, parts = rng.choice(sorted(numbers)), rng.choice([1, 2, 5]), rng.choice([1, 3, 8])
+        args = "choose -q --top %d --unit documents --by %s --per %s" % (n, shlex.quote(by), shlex.quote(per))
+        self.must(args + " docs.tks -o best.tks")
+        best = self.documents("best.tks")
+        if [x for x in docs if x in best] != best:
+            raise Bad("%s: not in the order of the stream" % args)
+        for v, x in groups.items():
+            order = sorted((d.get(by) is None, -(d.get(by) or 0)) for _, d in x)[:n]
+            if sorted((d.get(by) is None, -(d.get(by) or 0)) for _, d in best if d.get(per) == v) != order:
+                raise Bad("%s: the best of %r" % (args, v))
+        for i in range(parts):
+            self.must("tokenize -q -t bytes %s --part %d/%d in/*.jsonl -o part.%d" % (options, i, parts, i))
+            self.must("%s --stage rank --work w --part %d/%d part.%d" % (args, i, parts, i))
+        self.must(args + " --stage cut --work w")
+        for i in range(parts):
+            self.must("%s --stage filter --work w --part %d/%d part.%d -o best.%d" % (args, i, parts, i, i))
+        if self.documents(*("best.%d" % i for i in range(parts))) != best:
+            raise Bad("%s: in %d parts" % (args, parts))
+
+    def forget(self, docs, text, holds):
+        rng = self.rng
+        kind = rng.choice(["wds", "olmo", "megatron"])
+        self.must("decompose -q --min 8 --max 64%s docs.tks -o pieces.tks" % (" --label-token" if kind == "wds" else ""))
+        self.must("pack -q --length 64 pieces.tks | shuffle -q --accept-mismatch --tails drop --format %s -o full" % kind)
+        segments = [[(os.path.basename(s["source"]), s["document"], s["offset"]) for s in json.loads(line)["segments"] if not s.get("padding")]
+                    for line in self.must("inspect --records full").splitlines()]
+        gone = {at for at, d in docs if holds(d)}
+        left = [[s for s in q if s[:2] not in gone] for q in segments]
+        status, _, err = self.sh("forget -q --accept-mismatch --pad-id 0 --where %s -o rest full" % shlex.quote(text))
+        if left == segments:
+            if status != 1 or "is true of none of its documents" not in err:
+                raise Bad("forget: %d, but no document goes: %s" % (status, err))
+            return
+        if status:
+            raise Bad("forget: " + err)
+        if [[(os.path.basename(s["source"]), s["document"], s["offset"]) for s in json.loads(line)["segments"] if not s.get("padding")]
+                for line in self.must("inspect --records rest").splitlines()] != left:
+            raise Bad("forget --where " + text)
+        self.must("inspect --verify rest")
 
     def batch(self, options, steps, is_set):
         rng = self.rng

@@ -77,9 +77,10 @@ static bool agree(const struct slu_property *p, const struct slu_batch *b,
 int slu_property_same(const struct slu_property *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_err *err)
 {
-    const struct slu_seg *s = &b->seg[q->seg_off], *first = slu_seq_first(b, q);
+    const struct slu_seg *s = &b->seg[q->seg_off];
+    const struct slu_seg *first = q->n_seg > 1 ? slu_seq_first(b, q) : NULL;
 
-    for (uint64_t i = 0; i < q->n_seg && q->n_seg > 1; i++)
+    for (uint64_t i = 0; first && i < q->n_seg; i++)
         if (s[i].source != SLU_PADDING && &s[i] != first && !agree(p, b, first, &s[i]))
             return slu_fail(err, SLU_E_MISMATCH,
                             "source %llu, document %llu: stands in one sequence with a "

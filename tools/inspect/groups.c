@@ -40,6 +40,7 @@ void inspect_groups_release(struct inspect_groups *g)
 {
     slu_groups_free(g->sums);
     slu_names_free(g->values);
+    slu_map_release(&g->number);
     slu_buf_release(&g->text);
 }
 
@@ -48,35 +49,44 @@ static bool is_string(const struct inspect_groups *g)
     return !slu_meta_width(g->by.type);
 }
 
+/* Gives the value of a sequence, which has one, a number. */
+static int new_value(struct inspect_groups *g, const struct slu_batch *b,
+                     const struct slu_seq *q, uint32_t *n, struct slu_err *err)
+{
+    struct slu_meta_value v = {0};
+    uint8_t number[8];
+
+    slu_buf_clear(&g->text);
+    (void)slu_property_get(&g->by, g->from, b, q, slu_seq_first(b, q), number, &v);
+    int rc = slu_meta_put_json(&g->text, g->by.type, &v, err);
+    if (rc)
+        return rc;
+    const size_t quotes = is_string(g), len = g->text.len - 2 * quotes;
+    if (g->room_byte < VALUE_BYTE + len)
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_NOMEM,
+                                   "more than %zu values of '%s' do not fit in memory",
+                                   g->number.n, g->by.name));
+    g->room_byte -= VALUE_BYTE + len;
+    return slu_names_domain_number(g->values, (const char *)g->text.data + quotes, len,
+                                   n, err);
+}
+
 /* Finds the number of the sequence's value; SLU_NO_DOMAIN: null. */
 static int number_of(struct inspect_groups *g, const struct slu_batch *b,
                      const struct slu_seq *q, uint32_t *n, struct slu_err *err)
 {
-    const struct slu_seg *s = slu_seq_first(b, q);
-    const uint32_t had = slu_names_n_domain(g->values);
-    struct slu_meta_value v;
-    uint8_t number[8];
-    int rc = slu_property_same(&g->by, b, q, err);
+    uint64_t hash, known = SLU_NO_DOMAIN;
+    int rc = slu_property_hash(&g->by, g->from, b, q, &hash, err);
 
-    *n = SLU_NO_DOMAIN;
-    if (rc || !s || !slu_property_get(&g->by, g->from, b, q, s, number, &v))
-        return rc;
-    slu_buf_clear(&g->text);
-    rc = slu_meta_put_json(&g->text, g->by.type, &v, err);
-    if (rc)
-        return rc;
-    const size_t quotes = is_string(g), len = g->text.len - 2 * quotes;
-    rc = slu_names_domain_number(g->values, (const char *)g->text.data + quotes, len, n,
-                                 err);
-    if (rc || *n < had)
-        return rc;
-    if (g->room_byte < VALUE_BYTE + len)
-        return slu_advise(err, SLU_ADVISE_MEMORY,
-                          slu_fail(err, SLU_E_NOMEM,
-                                   "more than %u values of '%s' do not fit in memory",
-                                   had, g->by.name));
-    g->room_byte -= VALUE_BYTE + len;
-    return SLU_OK;
+    if (!rc && hash && !slu_map_get(&g->number, hash, &known)) {
+        rc = new_value(g, b, q, n, err);
+        known = *n;
+        if (!rc)
+            rc = slu_map_set(&g->number, hash, known, err);
+    }
+    *n = (uint32_t)known;
+    return rc;
 }
 
 int inspect_groups_add(struct inspect_groups *g, struct slu_batch *b,
@@ -86,7 +96,7 @@ int inspect_groups_add(struct inspect_groups *g, struct slu_batch *b,
 
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
-        uint32_t n;
+        uint32_t n = SLU_NO_DOMAIN;
         rc = number_of(g, b, q, &n, err);
         for (uint64_t k = 0; k < q->n_seg && !rc; k++)
             b->seg[q->seg_off + k].domain = n;

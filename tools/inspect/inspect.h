@@ -101,6 +101,7 @@ struct inspect_groups {
     struct slu_property by;
     struct slu_names *from;   /* borrowed: of the stream */
     struct slu_names *values; /* as JSON, but strings without their quotes */
+    struct slu_map number;    /* of a value in these, by its slu_property_hash */
     struct slu_groups *sums;
     uint64_t room_byte; /* for values that are not there yet */
     struct slu_buf text;

@@ -273,6 +273,24 @@ def check_documents(folder):
            "whole documents: datasets, every token of %d in %d shards" % (len(want), len(files)))
 
 
+def check_metadata(folder):
+    """Columns of metadata: datasets has their types, and the values of the records."""
+    from datasets import List, Value, load_dataset
+    rows = [{"text": "text %d" % i, "id": "i%d" % i, "lang": [None, "en", "zh"][i % 3], "n": [None, 7][i % 2], "q": i / 8} for i in range(40)]
+    stream = run("tokenize", "-q", "-t", "bytes", "--id-field", "id", "--metadata", "lang,n=u8,q=f32", "-",
+                 stdin="".join(json.dumps(r) + "\n" for r in rows).encode())
+    types = {"lang": Value("string"), "n": Value("uint8"), "q": Value("float32")}
+    for name, made, options in (("documents", stream, ["--documents"]), ("packed", run("pack", "-q", "--length", "64", stdin=stream), [])):
+        where = "%s/metadata-%s" % (folder, name)
+        run("shuffle", "-q", "--format", "parquet", *options, "-o", where, stdin=made)
+        data = load_dataset("parquet", data_files=glob.glob(where + "/*/*.parquet"), split="train", cache_dir=folder + "/cache")
+        result(all(data.features[k] == (t if options else List(t)) for k, t in types.items()), "metadata of %s: datasets has the types" % name)
+        of = {r["id"]: r for r in rows}
+        want = [[of[s["id"]] if "id" in s else {} for s in json.loads(line)["segments"]] for line in run("inspect", "--records", where).splitlines()]
+        got = {k: [x if isinstance(x, list) else [x] for x in data[k]] for k in types}
+        result(len(want) > 1 and all(got[k] == [[r.get(k) for r in q] for q in want] for k in types), "metadata of %s: and the values" % name)
+
+
 def keep(x):
     return x
 
@@ -319,6 +337,7 @@ def main():
         check_damage(folder)
         check_out(folder, make_set(folder, rows))
         check_documents(folder)
+        check_metadata(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return int(failed)

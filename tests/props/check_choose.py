@@ -233,6 +233,22 @@ def joined(r):
             result(chosen(folder + "/w" + by, turned) == want, "joined streams by %s: as parts in another order" % by)
 
 
+def groups(r):
+    """More groups than have sums in memory, in one process and in parts."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = corpus(r, folder, 24000)
+        stream = run("tokenize", "-q", "-t", "bytes", *FIELDS, *paths)
+        docs, of = documents(stream), {}
+        for d in docs:
+            of.setdefault(d.has.get("id"), []).append(d)
+        chosen = set().union(*(best(g, "q", 0, True, (1, 2)) for g in of.values()))
+        want = [d.line for d in docs if d.number in chosen]
+        args = ["--top", "50%", "--unit", "documents", "--by", "q", "--per", "id"]
+        result(len(of) > 8192 and len(want) > 5000, "many groups: there are so many", (len(of), len(want)))
+        result(run("inspect", "--records", "-", stdin=run("choose", "-q", "-M32M", *args, stdin=stream)).splitlines() == want, "many groups: the best")
+        result(run("inspect", "--records", "-", stdin=in_stages(args, paths, 3, folder)).splitlines() == want, "many groups: in 3 parts")
+
+
 def many(r, n):
     """The best of n documents, with three -M, from a file and a pipe, and in stages."""
     with tempfile.TemporaryDirectory() as folder:
@@ -262,6 +278,7 @@ for number in range(int(sys.argv[2]) if len(sys.argv) > 2 else 60 if MORE else 1
     one(r, number, r.choice([3, 100, 1500]))
 twins(r)
 joined(r)
+groups(r)
 if MORE:
     many(r, 10**6 if os.environ.get("CHECK_FULL") else 300_000)
 finish()

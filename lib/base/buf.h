@@ -32,6 +32,13 @@ static inline void slu_buf_clear(struct slu_buf *b)
     b->len = 0;
 }
 
+static inline void slu_buf_swap(struct slu_buf *a, struct slu_buf *b)
+{
+    const struct slu_buf t = *a;
+    *a = *b;
+    *b = t;
+}
+
 /* Bytes that slu_buf_trim keeps. */
 #define SLU_KEEP_BYTE       ((size_t)4 << 20)  /* of a worker's buffer for a document */
 #define SLU_KEEP_BATCH_BYTE ((size_t)12 << 20) /* of a buffer for a batch's data */

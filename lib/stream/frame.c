@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "joint.h"
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
 #include "lib/base/xxh3.h"
@@ -16,6 +17,7 @@ void slu_frame_release(struct slu_frame *f)
     slu_buf_release(&f->stored);
     slu_buf_release(&f->raw);
     slu_buf_release(&f->early);
+    slu_buf_release(&f->tok);
 }
 
 void slu_frames_free(struct slu_frames *fs)
@@ -143,6 +145,8 @@ int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
 
 int slu_frame_check(const struct slu_frame *f, struct slu_err *err)
 {
+    if (f->passed)
+        return SLU_OK;
     size_t pad = f->stored.len - f->stored_byte;
     const uint64_t hash =
         f->hashed ? f->stored_hash : slu_hash64(f->stored.data, f->stored.len);
@@ -161,7 +165,7 @@ int slu_frame_payload(struct slu_frame *f, const uint8_t **p, size_t *n,
 {
     if (!(f->flags & SLU_FLAG_ZSTD)) {
         *p = f->stored.data;
-        *n = f->stored_byte;
+        *n = f->passed ? f->stored.len : f->stored_byte;
         return SLU_OK;
     }
     slu_buf_clear(&f->raw);
@@ -189,6 +193,7 @@ void slu_framer_release(struct slu_framer *w)
 {
     ZSTD_freeCCtx(w->zstd);
     slu_buf_release(&w->packed);
+    slu_frame_release(&w->pass);
 }
 
 static size_t sum(const struct slu_span *p, unsigned n)
@@ -225,6 +230,51 @@ int slu_framer_pack(struct slu_framer *w, const struct slu_span *p, unsigned n,
     return SLU_OK;
 }
 
+static int too_large(size_t raw, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_LIMIT, "a frame of %zu bytes is over the limit", raw);
+}
+
+/* Gives w->pass to the joint. raw: bytes of its payload, decompressed. */
+static int pass(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                size_t raw, struct slu_err *err)
+{
+    struct slu_frame *f = &w->pass;
+
+    f->type = type;
+    f->flags = flags;
+    f->number = w->number++;
+    f->raw_byte = raw;
+    f->stored_byte = f->stored.len + f->tok.len;
+    f->aux = aux;
+    f->passed = true;
+    w->off_byte += slu_frame_span(f);
+    return slu_joint_put(w->joint, f, err);
+}
+
+int slu_framer_pass(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                    struct slu_err *err)
+{
+    const size_t raw = w->pass.stored.len + w->pass.tok.len;
+
+    return raw > SLU_FRAME_PAYLOAD ? too_large(raw, err)
+                                   : pass(w, type, flags, aux, raw, err);
+}
+
+/* Gives the frame of a payload that is stored as p[0, n) to the joint. */
+static int gather(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                  size_t raw, const struct slu_span *p, unsigned n, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    slu_buf_clear(&w->pass.stored);
+    slu_buf_clear(&w->pass.tok);
+    slu_buf_clear(&w->pass.early);
+    for (unsigned i = 0; i < n && !rc; i++)
+        rc = slu_buf_append(&w->pass.stored, p[i].p, p[i].n_byte, err);
+    return rc ? rc : pass(w, type, flags, aux, raw, err);
+}
+
 /* Writes the frame of a payload of `raw` bytes, which is stored as p[0, n). */
 static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
                       size_t raw, const struct slu_span *p, unsigned n,
@@ -232,8 +282,9 @@ static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint6
 {
     size_t stored = sum(p, n), pad = padded(stored) - stored;
     if (raw > SLU_FRAME_PAYLOAD)
-        return slu_fail(err, SLU_E_LIMIT, "a frame of %zu bytes is over the limit",
-                        raw);
+        return too_large(raw, err);
+    if (w->joint)
+        return gather(w, type, flags, aux, raw, p, n, err);
     XXH3_state_t st;
     XXH3_64bits_reset(&st);
     for (unsigned i = 0; i < n; i++)

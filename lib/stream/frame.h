@@ -39,7 +39,11 @@ struct slu_frame {
     struct slu_buf stored; /* payload as stored, with its zero padding */
     struct slu_buf raw;    /* decompressed payload; empty if it is not compressed */
     struct slu_buf early;  /* hashes of its sequences, whose ids are in the vocabulary;
-                              empty: not known (stream_early.c) */
+                              empty: not known (stream_early.c, joint.h) */
+    /* It came by a joint: it was never stored, so nothing has to be checked. The tokens
+     * of a data frame are in `tok`, and the rest of its payload in `stored`. */
+    bool passed;
+    struct slu_buf tok;
 };
 
 void slu_frame_release(struct slu_frame *f);
@@ -67,9 +71,11 @@ void slu_frames_free(struct slu_frames *fs);
 /* State of a writer of frames. */
 struct slu_framer {
     struct slu_out *out;
-    uint64_t number;   /* of the next frame */
-    uint64_t off_byte; /* of the next frame in the member */
-    void *zstd;        /* ZSTD_CCtx, made when first needed */
+    struct slu_joint *joint; /* instead of out, borrowed; or NULL */
+    struct slu_frame pass;   /* memory of the frame that goes there next */
+    uint64_t number;         /* of the next frame */
+    uint64_t off_byte;       /* of the next frame in the member */
+    void *zstd;              /* ZSTD_CCtx, made when first needed */
     struct slu_buf packed;
 };
 
@@ -84,6 +90,10 @@ struct slu_span {
 SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags,
                                 uint64_t aux, const struct slu_span *p, unsigned n,
                                 int zstd_level, bool must, struct slu_err *err);
+/* Gives a frame to the joint, not compressed: w->pass, of which stored, tok and early are
+ * set. */
+SLU_MUST_USE int slu_framer_pass(struct slu_framer *w, uint32_t type, uint32_t flags,
+                                 uint64_t aux, struct slu_err *err);
 /* Compresses them into w->packed as slu_framer_put does. */
 SLU_MUST_USE int slu_framer_pack(struct slu_framer *w, const struct slu_span *p,
                                  unsigned n, int zstd_level, struct slu_err *err);

@@ -132,7 +132,7 @@ static struct slu_buf *memory_of(struct slu_batch *b, size_t width)
     const uint8_t *tok = b->tok;
 
     if (!own->len && f)
-        own = f->flags & SLU_FLAG_ZSTD ? &f->raw : &f->stored;
+        own = f->passed ? &f->tok : f->flags & SLU_FLAG_ZSTD ? &f->raw : &f->stored;
     return own->len && tok >= own->data && tok < own->data + own->len &&
                    own->cap <= 2 * SLU_FRAME_TOKENS * width
                ? own
@@ -174,6 +174,31 @@ unsigned slu_frame_tok_spans(const struct slu_frame_tok *t, size_t n_byte,
         n_byte -= span[n].n_byte;
     }
     return n;
+}
+
+int slu_frame_tok_give(struct slu_frame_tok *t, size_t n_byte, struct slu_buf *tok,
+                       struct slu_err *err)
+{
+    const struct slu_frame_part *p = t->part;
+    const bool all = t->n_part == 1 && p->n_byte == n_byte;
+    struct slu_span span[SLU_FRAME_PARTS];
+    int rc = SLU_OK;
+
+    slu_buf_clear(tok);
+    if (all && !p->near && !p->own_at && t->own.len == n_byte) {
+        slu_buf_swap(&t->own, tok);
+        return SLU_OK;
+    }
+    if (all && t->keeps && p->near == t->kept.data) {
+        slu_buf_swap(&t->kept, tok);
+        tok->len = n_byte;
+        return SLU_OK;
+    }
+    const unsigned n = slu_frame_tok_spans(t, n_byte, span);
+    rc = slu_buf_reserve(tok, n_byte, err);
+    for (unsigned i = 0; i < n && !rc; i++)
+        rc = slu_buf_append(tok, span[i].p, span[i].n_byte, err);
+    return rc;
 }
 
 void slu_frame_tok_drop(struct slu_frame_tok *t, size_t n_byte)

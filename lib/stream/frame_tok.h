@@ -43,6 +43,10 @@ SLU_MUST_USE int slu_frame_tok_keep(struct slu_frame_tok *t, struct slu_batch *f
  * The spans are borrowed until the next call. */
 unsigned slu_frame_tok_spans(const struct slu_frame_tok *t, size_t n_byte,
                              struct slu_span *span);
+/* Gives the first n_byte to *tok, in exchange for its memory: without a copy, if they
+ * are all there is and lie in one piece. Behind it comes slu_frame_tok_drop. */
+SLU_MUST_USE int slu_frame_tok_give(struct slu_frame_tok *t, size_t n_byte,
+                                    struct slu_buf *tok, struct slu_err *err);
 /* Removes the first n_byte. What is left is a copy. */
 void slu_frame_tok_drop(struct slu_frame_tok *t, size_t n_byte);
 

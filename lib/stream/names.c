@@ -283,6 +283,7 @@ bool slu_names_keep_vocab(struct slu_names *n, struct slu_frame *f, uint64_t siz
     if (n->vocab.off || n->kept.stored.data)
         return false;
     n->kept = *f;
+    n->kept.early = n->kept.tok = (struct slu_buf)SLU_BUF_INIT;
     n->kept_size = size;
     f->stored = f->raw = (struct slu_buf)SLU_BUF_INIT;
     return true;

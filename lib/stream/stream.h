@@ -146,6 +146,7 @@ SLU_MUST_USE int slu_names_read_vocab(struct slu_names *n, struct slu_err *err);
 /* ---- reading ---- */
 
 struct slu_reader;
+struct slu_joint; /* joint.h */
 
 struct slu_reader_cfg {
     /* Streams, read one after another; "-" is standard input. */
@@ -155,6 +156,7 @@ struct slu_reader_cfg {
     /* The caller keeps masks, and padding between segments. Without these, a stream
      * that has them is SLU_E_UNSUPPORTED, so that neither can get lost. */
     bool masks, inner_padding;
+    struct slu_joint *joint; /* is standard input (joint.h); or NULL */
 };
 
 /* Opens the first stream and reads its header. The headers of the other regular files
@@ -269,10 +271,11 @@ struct slu_writer_cfg {
     struct slu_names *names; /* borrowed; sources and domains are looked up here */
     bool steps;              /* slu_writer_steps (steps.h) will be called */
     struct slu_source_rows *sources; /* counts what it writes of each; NULL: nothing */
+    struct slu_joint *joint;         /* takes the stream, instead of a file (joint.h) */
 };
 
 /* Writes the header and, if cfg->names has one, the vocabulary. Takes ownership of out,
- * also when it fails; copies h. */
+ * also when it fails (NULL with cfg->joint); copies h. */
 SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
                                  const struct slu_header *h,
                                  const struct slu_writer_cfg *cfg, struct slu_err *err);

@@ -81,7 +81,10 @@ int slu_columns_split(const struct slu_frame *f, const uint8_t *p, size_t n,
             return bad(f, "its metadata takes other bytes than its counts say", err);
     if (masks && !(k->mask = column(&c, slu_mask_bytes(k->n_tok), 1)))
         return bad(f, "its columns take other bytes than its counts say", err);
-    k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, slu_header_stored(h));
+    if (!f->passed)
+        k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, slu_header_stored(h));
+    else if (column(&c, 0, 1)) /* what is behind the rows is 0 */
+        k->tok = f->tok.data ? f->tok.data : p;
     if (!k->seq_segs || !k->source || !k->document || !k->offset || !k->length ||
         !k->domain || !k->id_bytes || !k->ids || !k->tok || c.at != n)
         return bad(f, "its columns take other bytes than its counts say", err);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "joint.h"
 #include "lib/base/le.h"
 #include "stream_reader.h"
 
@@ -17,14 +18,17 @@ static const char *path_of(const struct slu_reader *r, size_t i)
 static int open_path(struct slu_reader *r, struct slu_err *err)
 {
     const char *path = r->path[r->at_path];
-    r->name = path_of(r, r->at_path);
+    r->members_in_path = 0;
+    r->passes = r->joint && !strcmp(path, "-");
+    r->name = r->passes ? "the program before" : path_of(r, r->at_path);
+    if (r->passes)
+        return SLU_OK;
     r->fd = STDIN_FILENO;
     if (strcmp(path, "-"))
         r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (r->fd < 0)
         return slu_fail_errno(err, "%s: cannot be opened", path);
     posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    r->members_in_path = 0;
     return SLU_OK;
 }
 
@@ -46,6 +50,28 @@ static int truncated(const struct slu_reader *r, struct slu_err *err)
         (unsigned long long)r->number, (unsigned long long)r->off_byte);
 }
 
+/* Sets *f to the header of another frame. */
+static void take_header(struct slu_frame *f, const struct slu_frame *from)
+{
+    f->type = from->type;
+    f->flags = from->flags;
+    f->number = from->number;
+    f->raw_byte = from->raw_byte;
+    f->stored_byte = from->stored_byte;
+    f->aux = from->aux;
+    f->payload_hash = from->payload_hash;
+}
+
+/* next_header of a joint. */
+static int next_passed(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
+{
+    if (slu_joint_take(r->joint, &r->passed)) {
+        take_header(f, &r->passed);
+        return SLU_OK;
+    }
+    return r->state == BETWEEN && r->members_in_path ? SLU_EOF : truncated(r, err);
+}
+
 /* Reads the next frame's header into *f; SLU_EOF at the end of a file that ends with a
  * member. */
 static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
@@ -54,15 +80,11 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
     size_t got;
     if (r->peeked) {
         r->peeked = false;
-        f->type = r->peek.type;
-        f->flags = r->peek.flags;
-        f->number = r->peek.number;
-        f->raw_byte = r->peek.raw_byte;
-        f->stored_byte = r->peek.stored_byte;
-        f->aux = r->peek.aux;
-        f->payload_hash = r->peek.payload_hash;
+        take_header(f, &r->peek);
         return SLU_OK;
     }
+    if (r->passes)
+        return next_passed(r, f, err);
     int rc = slu_read_full(r->fd, h, sizeof h, &got, err);
     if (rc)
         return rc;
@@ -85,11 +107,26 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
     return slu_frame_parse(f, h, r->number, err);
 }
 
+static void count_frame(struct slu_reader *r, const struct slu_frame *f)
+{
+    r->n_byte += slu_frame_span(f);
+    r->off_byte += slu_frame_span(f);
+    r->number++;
+}
+
 /* Reads the stored payload of f. one: it is a data frame with whole sequences. */
 static int read_stored(struct slu_reader *r, struct slu_frame *f, bool one,
                        struct slu_err *err)
 {
     size_t n = slu_frame_span(f) - SLU_FRAME_HEADER, got;
+    f->passed = r->passes;
+    if (f->passed) {
+        slu_buf_swap(&f->stored, &r->passed.stored);
+        slu_buf_swap(&f->early, &r->passed.early);
+        slu_buf_swap(&f->tok, &r->passed.tok);
+        count_frame(r, f);
+        return SLU_OK;
+    }
     slu_buf_clear(&f->stored);
     slu_buf_clear(&f->early);
     f->hashed = false;
@@ -103,9 +140,7 @@ static int read_stored(struct slu_reader *r, struct slu_frame *f, bool one,
     if (got < n)
         return truncated(r, err);
     f->stored.len = n;
-    r->n_byte += SLU_FRAME_HEADER + n;
-    r->off_byte += SLU_FRAME_HEADER + n;
-    r->number++;
+    count_frame(r, f);
     return SLU_OK;
 }
 
@@ -232,6 +267,7 @@ int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
     if (!r)
         return slu_fail_nomem(err, sizeof *r);
     r->fd = -1;
+    r->joint = cfg->joint;
     r->max_seq_tok = cfg->max_seq_tok;
     r->masks = cfg->masks;
     r->inner_padding = cfg->inner_padding;
@@ -253,7 +289,8 @@ int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
         rc = next_header(r, &r->meta, err);
         if (!rc && i == 1 && r->meta.type != SLU_VOCB) {
             r->peek = r->meta;
-            r->peek.stored = r->peek.raw = (struct slu_buf)SLU_BUF_INIT;
+            r->peek.stored = r->peek.raw = r->peek.early = r->peek.tok =
+                (struct slu_buf)SLU_BUF_INIT;
             r->peeked = true;
         } else if (!rc && i == 0 && r->meta.type != SLU_HEAD) {
             rc = slu_fail(err, SLU_E_FORMAT, "does not begin with a header");
@@ -322,12 +359,13 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
         return rc;
     memset(fs->f + had, 0, (fs->cap - had) * sizeof *fs->f);
     struct slu_frame *f = &fs->f[fs->n++];
-    struct slu_buf stored = f->stored, raw = f->raw, early = f->early;
+    struct slu_buf stored = f->stored, raw = f->raw, early = f->early, tok = f->tok;
     const bool first = b->raw->n == 1 && !r->continues;
     *f = r->meta;
     f->stored = stored;
     f->raw = raw;
     f->early = early;
+    f->tok = tok;
 
     uint8_t row[24];
     slu_put_le64(row, r->off_byte);
@@ -562,6 +600,9 @@ void slu_reader_free(struct slu_reader *r)
     if (r->ops)
         r->ops->free(r->input);
     close_path(r);
+    if (r->joint)
+        slu_joint_close(r->joint);
+    slu_frame_release(&r->passed);
     slu_frame_release(&r->meta);
     slu_header_release(&r->header);
     slu_steps_release(&r->steps);

@@ -58,6 +58,9 @@ struct slu_reader {
     struct slu_step_list steps, *collect; /* slu_reader_collect; or NULL */
     struct slu_step_list uncounted;       /* of the member, until acct is read */
 
+    struct slu_joint *joint; /* which "-" is; or NULL */
+    bool passes;             /* the current path is the joint */
+    struct slu_frame passed; /* taken from it, and not yet read */
     char **path;
     size_t n_path, at_path;
     const char *name; /* of the current file, for messages */

@@ -4,6 +4,7 @@
 #include "lib/base/le.h"
 #include "lib/base/map.h"
 #include "frame_tok.h"
+#include "joint.h"
 #include "steps.h"
 #include "stream_private.h"
 
@@ -32,7 +33,8 @@ struct slu_writer {
     struct slu_buf col[N_COLUMN];
     struct slu_frame_tok tok;
     uint64_t n_seq, n_seg, n_tok, n_begun;
-    uint64_t meta_byte; /* of its segments' metadata */
+    uint64_t meta_byte;  /* of its segments' metadata */
+    struct slu_buf hash; /* for a joint: of its sequences, as far as they are known */
 
     /* The sequence that is being put in parts. `waiting` of its tokens are in tok after
      * the frame's own. They join the frame when the sequence has ended in it, or has
@@ -196,6 +198,40 @@ static int split_masks(struct slu_writer *w, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Gives the current frame to the joint, and takes the memory of earlier ones. */
+static int pass_frame(struct slu_writer *w, uint32_t flags, size_t n_byte,
+                      struct slu_err *err)
+{
+    struct slu_frame *f = &w->framer.pass;
+
+    slu_buf_swap(&f->stored, &w->col[COUNTS]);
+    slu_buf_clear(&f->early);
+    if (w->hash.len == w->n_seq * sizeof(struct slu_u128))
+        slu_buf_swap(&f->early, &w->hash);
+    slu_buf_clear(&w->hash);
+    if (w->header.masks)
+        slu_buf_swap(&f->tok, &w->plain);
+    int rc =
+        w->header.masks ? SLU_OK : slu_frame_tok_give(&w->tok, n_byte, &f->tok, err);
+    return rc ? rc : slu_framer_pass(&w->framer, SLU_DATA, flags, w->n_begun, err);
+}
+
+/* Writes the current frame to the output. */
+static int put_frame(struct slu_writer *w, uint32_t flags, size_t n_byte,
+                     struct slu_err *err)
+{
+    const struct slu_buf *meta = &w->col[COUNTS];
+    struct slu_span p[1 + SLU_FRAME_PARTS] = {{meta->data, meta->len}};
+    unsigned n = 1;
+
+    if (w->header.masks)
+        p[n++] = (struct slu_span){w->plain.data, w->plain.len};
+    else
+        n += slu_frame_tok_spans(&w->tok, n_byte, p + 1);
+    return slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, p, n, w->zstd_level,
+                          false, err);
+}
+
 static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -235,15 +271,9 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     if (!rc)
         rc = slu_buf_append(&w->index, row, sizeof row, err);
     size_t n_byte = has_tok(w) ? (size_t)w->n_tok * (size_t)w->header.tok_bytes : 0;
-    struct slu_span p[1 + SLU_FRAME_PARTS] = {{meta->data, meta->len}};
-    unsigned n = 1;
-    if (w->header.masks)
-        p[n++] = (struct slu_span){w->plain.data, w->plain.len};
-    else
-        n += slu_frame_tok_spans(&w->tok, n_byte, p + 1);
     if (!rc)
-        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, p, n,
-                            w->zstd_level, false, err);
+        rc = w->framer.joint ? pass_frame(w, flags, n_byte, err)
+                             : put_frame(w, flags, n_byte, err);
     w->n_frame++;
     w->seqs_begun += w->n_begun;
     w->n_seq = w->n_seg = w->n_tok = w->n_begun = w->meta_byte = 0;
@@ -376,6 +406,8 @@ static int add_whole(struct slu_writer *w, const struct slu_batch *b,
         const struct slu_seg *s = &b->seg[q->seg_off + i];
         rc = add_seg(w, &b->str, s, 0, s->len_tok, err);
     }
+    if (!rc && w->framer.joint && (q->hash.lo | q->hash.hi))
+        rc = slu_buf_append(&w->hash, &q->hash, sizeof q->hash, err);
     w->n_seq++;
     w->n_begun++;
     return rc ? rc : add_tokens(w, b, q->tok_off, q->len_tok, err);
@@ -540,15 +572,16 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
         return slu_fail_nomem(err, sizeof *w);
     }
     w->framer.out = out;
+    w->framer.joint = cfg->joint;
     w->names = cfg->names;
     w->sources = cfg->sources;
-    w->zstd_level = cfg->zstd_level;
+    w->zstd_level = cfg->joint ? 0 : cfg->zstd_level;
     int rc = slu_header_copy(&w->header, h, err);
     if (!rc)
         rc = slu_header_encode(h, &w->scratch, err);
     if (!rc && cfg->steps)
         slu_put_le32(w->scratch.data + 4, h->meta.n ? 2 : 1); /* acct is of 1 */
-    w->tok.whole = h->masks || cfg->zstd_level; /* libzstd's bytes depend on parts */
+    w->tok.whole = h->masks || w->zstd_level; /* libzstd's bytes depend on parts */
     if (!rc)
         rc = put_scratch(w, SLU_HEAD, 0, 0, err);
     if (!rc && !cfg->no_vocab)
@@ -656,7 +689,7 @@ int slu_writer_close(struct slu_writer *w, struct slu_err *err)
         rc = put_end(w, err);
     if (!rc)
         rc = put_index(w, err);
-    if (!rc) {
+    if (!rc && !w->framer.joint) {
         rc = slu_out_close(w->framer.out, err);
         w->framer.out = NULL;
     }
@@ -669,12 +702,15 @@ void slu_writer_abort(struct slu_writer *w)
     if (!w)
         return;
     slu_out_abort(w->framer.out);
+    if (w->framer.joint)
+        slu_joint_end(w->framer.joint); /* the reader misses an end frame, if need be */
     slu_framer_release(&w->framer);
     slu_header_release(&w->header);
     for (int i = 0; i < N_COLUMN; i++)
         slu_buf_release(&w->col[i]);
     slu_frame_tok_release(&w->tok);
     slu_buf_release(&w->plain);
+    slu_buf_release(&w->hash);
     slu_buf_release(&w->part.id);
     slu_buf_release(&w->index);
     slu_buf_release(&w->new_source);

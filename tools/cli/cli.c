@@ -326,7 +326,7 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
     struct cli_common *c = &ctx->common;
     if (!c->threads)
         c->threads = default_threads();
-    bool asked = c->memory != 0;
+    bool asked = ctx->memory_given = c->memory != 0;
     if (!asked)
         c->memory = default_memory();
     if (asked && c->memory < ctx->tool->memory_floor)
@@ -402,8 +402,7 @@ static int check_value(const struct table *t, const struct cli_opt *o, const cha
     return SLU_OK;
 }
 
-int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,
-              struct slu_err *err)
+int cli_parse(struct cli_ctx *ctx, int argc, char **argv, struct slu_err *err)
 {
     struct table t = {.n = 0};
     int c;
@@ -414,18 +413,18 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     for (const struct cli_opt *o = cli_common_opt; o->name; o++)
         if (!cli_hidden(ctx->tool, o))
             add(&t, o, true);
-    opterr = 0;
-    *outcome = CLI_RUN;
+    opterr = optind = 0; /* another program may have been parsed */
+    ctx->outcome = CLI_RUN;
     while ((c = getopt_long(argc, argv, t.sopt, t.lopt, NULL)) != -1) {
         int i = find(&t, c);
         if (i < 0 || c == ':')
             return bad_option(&t, c, argv[optind - 1], err);
         if (t.common[i] && !strcmp(t.opt[i]->name, "help")) {
-            *outcome = CLI_HELP;
+            ctx->outcome = CLI_HELP;
             return SLU_OK;
         }
         if (t.common[i] && !strcmp(t.opt[i]->name, "version")) {
-            *outcome = CLI_VERSION;
+            ctx->outcome = CLI_VERSION;
             return SLU_OK;
         }
         void *base = t.common[i] ? (void *)&ctx->common : ctx->opts;

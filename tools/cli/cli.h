@@ -125,8 +125,15 @@ struct cli_common {
     const char *drop_metadata;   /* the same */
 };
 
+enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
+
 struct cli_ctx {
     const struct slu_tool *tool;
+    /* Standard input and standard output of a program that runs in a line
+     * (tools/sluice/line.c); NULL: those of the process. */
+    struct slu_joint *in, *out;
+    enum cli_outcome outcome; /* set by cli_begin: what is asked for */
+    bool memory_given;        /* the same: -M is on the command line */
     struct cli_common common;
     void *opts;     /* the program's options struct */
     uint64_t given; /* bit i: row i of the program's table is on the command line */
@@ -214,8 +221,18 @@ struct slu_tool {
 extern const struct slu_tool tokenize_tool, dedup_tool, choose_tool, decompose_tool,
     pack_tool, shuffle_tool, forget_tool, schedule_tool, inspect_tool;
 
-/* Runs the program; returns the exit status. Once a process: it sets signals. */
+/* Runs the program; returns the exit status. It is these steps: */
 int cli_main(const struct slu_tool *tool, int argc, char **argv);
+/* Prepares the process, which has the name for messages, for n programs. */
+void cli_process(const char *name, unsigned n_program);
+/* Reads the command line. ctx->tool is set, and common may have other defaults. */
+SLU_MUST_USE int cli_begin(struct cli_ctx *ctx, int argc, char **argv,
+                           struct slu_err *err);
+/* Does all that it asks for. */
+SLU_MUST_USE int cli_carry_out(struct cli_ctx *ctx, struct slu_err *err);
+/* Prints the error, or the counts, as the last line; returns the exit status. */
+int cli_finish(struct cli_ctx *ctx, int rc, const struct slu_err *err);
+void cli_release(struct cli_ctx *ctx);
 
 /* The name of the stage to run, for reports; NULL: no stage. */
 const char *cli_stage_of(const struct cli_ctx *ctx);

@@ -109,8 +109,12 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
         return rc;
     if (ctx->tokens)
         rc = slu_tokens_open(r, t, err);
-    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, cli_max_seq_tok(ctx),
-                                 ctx->tool->masks, ctx->tool->inner_padding};
+    struct slu_reader_cfg cfg = {ctx->input,
+                                 ctx->n_input,
+                                 cli_max_seq_tok(ctx),
+                                 ctx->tool->masks,
+                                 ctx->tool->inner_padding,
+                                 ctx->in};
     if (!ctx->tokens)
         rc = slu_reader_open(r, &cfg, err);
     if (!rc)
@@ -132,6 +136,8 @@ static int check_terminal(const struct cli_ctx *ctx, struct slu_err *err)
     bool from_stdin = !ctx->n_input;
     for (size_t i = 0; i < ctx->n_input; i++)
         from_stdin |= !strcmp(ctx->input[i], "-");
+    if (ctx->in)
+        return SLU_OK;
     if (from_stdin && isatty(STDIN_FILENO) && !ctx->common.force)
         return slu_fail(err, SLU_E_USAGE,
                         "standard input is a terminal; name a stream, or pipe one in");

@@ -190,7 +190,7 @@ static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
         base = &ctx->common;
     *path = o->name && o->kind == CLI_OUTPUT ? cli_path(o, base) : NULL;
     /* Standard output is an output too. */
-    if (i >= n && o->letter == 'o' && !*path &&
+    if (i >= n && o->letter == 'o' && !*path && !ctx->out &&
         (!cli_flow_stage(ctx) || cli_flow_stage(ctx)->flags & SLU_STAGE_WRITES) &&
         (!ctx->tool->prints || ctx->tool->prints(ctx->opts)))
         *path = "-";

@@ -4,8 +4,6 @@
 
 #include "tools/cli/cli.h"
 
-enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
-
 extern const struct cli_opt cli_common_opt[];
 extern const char *const cli_device_names[];
 
@@ -35,7 +33,7 @@ void cli_input_free(struct cli_ctx *ctx);
 const char *cli_file_of(const struct cli_opt *o, const void *opts, size_t i);
 /* Fills ctx from argv. SLU_E_USAGE, with one line, for a bad command line. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
-                           enum cli_outcome *outcome, struct slu_err *err);
+                           struct slu_err *err);
 /* Checks that each output is a file of its own and that none replaces a file that the
  * run reads; SLU_E_USAGE, with one line, if not. Call before any output is opened. */
 SLU_MUST_USE int cli_outputs_check(struct cli_ctx *ctx, struct slu_err *err);

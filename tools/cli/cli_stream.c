@@ -20,27 +20,38 @@ int cli_stream_header(struct cli_ctx *ctx, const struct slu_header *h,
     return rc;
 }
 
+static int open_output(const struct cli_ctx *ctx, struct slu_out **out,
+                       struct slu_err *err)
+{
+    int rc = slu_out_open(out, ctx->common.output, err);
+
+    if (!rc && slu_out_is_terminal(*out) && !ctx->common.force) {
+        slu_out_abort(*out);
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard output is a terminal; use -o FILE, a pipe, or -f");
+    }
+    if (!rc && !ctx->common.output)
+        cli_widen_pipe(STDOUT_FILENO);
+    return rc;
+}
+
 int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                     const struct slu_header *h, struct slu_names *names, bool no_vocab,
                     struct slu_err *err)
 {
-    struct slu_writer_cfg cfg = {ctx->common.zstd_level, no_vocab, names,
+    struct slu_writer_cfg cfg = {ctx->common.zstd_level,
+                                 no_vocab,
+                                 names,
                                  !ctx->common.no_provenance,
-                                 ctx->counts_sources ? &ctx->sources : NULL};
+                                 ctx->counts_sources ? &ctx->sources : NULL,
+                                 ctx->out};
     struct slu_header mine;
-    struct slu_out *out;
+    struct slu_out *out = NULL;
     *w = NULL;
     ctx->account.masks |= h->masks; /* a stage may read work files only */
-    int rc = slu_out_open(&out, ctx->common.output, err);
+    int rc = ctx->out ? SLU_OK : open_output(ctx, &out, err);
     if (rc)
         return rc;
-    if (slu_out_is_terminal(out) && !ctx->common.force) {
-        slu_out_abort(out);
-        return slu_fail(err, SLU_E_USAGE,
-                        "standard output is a terminal; use -o FILE, a pipe, or -f");
-    }
-    if (!ctx->common.output)
-        cli_widen_pipe(STDOUT_FILENO);
     slu_header_init(&mine);
     rc = cli_stream_header(ctx, h, &mine, err);
     if (rc)

@@ -23,7 +23,7 @@ static void open_standard_fds(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-static const struct slu_tool *running; /* for `stopped` */
+static const char *running; /* for `stopped` */
 
 /* An output gets its final name only when it is complete (lib/base/io.h), so an
  * unfinished output leaves no file. Complete shards of a set stay, and the next run of
@@ -32,7 +32,7 @@ static void stopped(int signo)
 {
     static const char line[] =
         "stopped by a signal; what was not finished left no file\n";
-    const char *name = running->name;
+    const char *name = running;
     (void)!write(STDERR_FILENO, name, strlen(name));
     (void)!write(STDERR_FILENO, ": ", 2);
     (void)!write(STDERR_FILENO, line, sizeof line - 1);
@@ -84,65 +84,101 @@ static void warn_of_idle_device(struct cli_ctx *ctx)
         cli_warn(ctx, "--device cuda: no kernel had work to do, the CPU did all of it");
 }
 
-int cli_main(const struct slu_tool *tool, int argc, char **argv)
+void cli_process(const char *name, unsigned n_program)
 {
-    struct slu_err err = SLU_ERR_INIT;
-    struct cli_ctx ctx = {.tool = tool};
-    enum cli_outcome outcome = CLI_RUN;
-
-    running = tool;
+    running = name;
     open_standard_fds();
     set_signals();
     /* Large blocks return to the system when they are freed, because -M limits the
      * memory in use. */
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
-    mallopt(M_ARENA_MAX, 4);
+    mallopt(M_ARENA_MAX, 4 * (int)n_program);
+}
 
-    ctx.opts = calloc(1, tool->opts_size ? tool->opts_size : 1);
-    int rc = ctx.opts ? SLU_OK : slu_fail_nomem(&err, tool->opts_size);
-    if (!rc && tool->defaults)
-        tool->defaults(ctx.opts);
+int cli_begin(struct cli_ctx *ctx, int argc, char **argv, struct slu_err *err)
+{
+    const struct slu_tool *tool = ctx->tool;
+
+    ctx->opts = calloc(1, tool->opts_size ? tool->opts_size : 1);
+    if (!ctx->opts)
+        return slu_fail_nomem(err, tool->opts_size);
+    if (tool->defaults)
+        tool->defaults(ctx->opts);
+    return cli_parse(ctx, argc, argv, err);
+}
+
+/* Runs the program, with what comes before and behind it. */
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    bool skip = false;
+    int rc = cli_outputs_check(ctx, err);
+
     if (!rc)
-        rc = cli_parse(&ctx, argc, argv, &outcome, &err);
-    if (!rc && outcome == CLI_HELP)
-        cli_print_help(tool, stdout);
-    if (!rc && outcome == CLI_VERSION)
-        printf("%s (sluice) %s\n", tool->name, SLU_VERSION);
-    const bool asked = ctx.common.facts || ctx.common.compare;
-    if (!rc && outcome == CLI_RUN && asked)
-        rc = ctx.common.facts ? cli_print_facts(&ctx, &err) : cli_compare(&ctx, &err);
-    if (!rc && outcome == CLI_RUN && !asked) {
-        bool skip = false;
-        rc = cli_outputs_check(&ctx, &err);
-        if (!rc)
-            rc = cli_report_open(&ctx, &err);
-        if (!rc)
-            rc = cli_manifest_begin(&ctx, &skip, &err);
-        if (!rc && !skip) {
-            rc = tool->run(&ctx, &err);
-            if (!rc) {
-                cli_report_input(&ctx);
-                warn_of_idle_device(&ctx);
-            }
-            if (!rc)
-                rc = cli_manifest_end(&ctx, &err);
+        rc = cli_report_open(ctx, err);
+    if (!rc)
+        rc = cli_manifest_begin(ctx, &skip, err);
+    if (!rc && !skip) {
+        rc = ctx->tool->run(ctx, err);
+        if (!rc) {
+            cli_report_input(ctx);
+            warn_of_idle_device(ctx);
         }
         if (!rc)
-            rc = cli_report_write(&ctx, &err);
+            rc = cli_manifest_end(ctx, err);
     }
-    if (!rc)
-        rc = flush_stdout(&err);
+    return rc ? rc : cli_report_write(ctx, err);
+}
+
+int cli_carry_out(struct cli_ctx *ctx, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    if (ctx->outcome == CLI_HELP)
+        cli_print_help(ctx->tool, stdout);
+    else if (ctx->outcome == CLI_VERSION)
+        printf("%s (sluice) %s\n", ctx->tool->name, SLU_VERSION);
+    else if (ctx->common.facts)
+        rc = cli_print_facts(ctx, err);
+    else if (ctx->common.compare)
+        rc = cli_compare(ctx, err);
+    else
+        rc = run(ctx, err);
+    return rc ? rc : flush_stdout(err);
+}
+
+int cli_finish(struct cli_ctx *ctx, int rc, const struct slu_err *err)
+{
+    const bool asked = ctx->common.facts || ctx->common.compare;
+
     if (rc)
-        cli_error(&ctx, &err);
+        cli_error(ctx, err);
     else if (!asked)
-        cli_summary(&ctx);
-    cli_input_free(&ctx);
-    cli_report_free(&ctx);
-    cli_manifest_free(&ctx);
-    cli_outputs_free(&ctx);
-    cli_names_release(&ctx.expanded);
-    if (tool->release && ctx.opts)
-        tool->release(ctx.opts);
-    free(ctx.opts);
+        cli_summary(ctx);
     return !rc ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+}
+
+void cli_release(struct cli_ctx *ctx)
+{
+    cli_input_free(ctx);
+    cli_report_free(ctx);
+    cli_manifest_free(ctx);
+    cli_outputs_free(ctx);
+    cli_names_release(&ctx->expanded);
+    if (ctx->tool->release && ctx->opts)
+        ctx->tool->release(ctx->opts);
+    free(ctx->opts);
+}
+
+int cli_main(const struct slu_tool *tool, int argc, char **argv)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct cli_ctx ctx = {.tool = tool};
+
+    cli_process(tool->name, 1);
+    int rc = cli_begin(&ctx, argc, argv, &err);
+    if (!rc)
+        rc = cli_carry_out(&ctx, &err);
+    const int status = cli_finish(&ctx, rc, &err);
+    cli_release(&ctx);
+    return status;
 }

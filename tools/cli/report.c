@@ -51,7 +51,7 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
     r->timing_now = -1;
     atomic_flag_clear(&r->drawing);
     /* In a pipe of programs only the last draws progress, for all of them. */
-    bool last = fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode);
+    bool last = !ctx->out && (fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode));
     r->draw = ctx->common.progress == 1 ||
               (ctx->common.progress == 0 && isatty(STDERR_FILENO) && last &&
                !ctx->common.quiet);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
-#include "tools/cli/cli.h"
+#include "tools/sluice/sluice.h"
 
 #ifndef SLU_PROGRAM_PREFIX
 #define SLU_PROGRAM_PREFIX "" /* begins the names of links and scripts */
@@ -17,11 +17,7 @@
 enum { EXIT_USAGE = 2 };
 
 /* The programs in the order of the data's way, and the scripts. */
-static const struct program {
-    const char *name;
-    const struct slu_tool *tool; /* NULL: a script beside the executable */
-    const char *summary;         /* of a script */
-} programs[] = {
+static const struct program programs[] = {
     {"tokenize", &tokenize_tool, NULL},
     {"dedup", &dedup_tool, NULL},
     {"choose", &choose_tool, NULL},
@@ -39,8 +35,7 @@ static const struct program {
 };
 enum { N_PROGRAM = sizeof programs / sizeof *programs };
 
-static int usage_error(const char *fmt, ...) SLU_PRINTF(1, 2);
-static int usage_error(const char *fmt, ...)
+int usage_error(const char *fmt, ...)
 {
     char line[PATH_MAX + 256];
     va_list ap;
@@ -52,7 +47,7 @@ static int usage_error(const char *fmt, ...)
     return EXIT_USAGE;
 }
 
-static const struct program *find(const char *name)
+const struct program *program_find(const char *name)
 {
     for (int i = 0; i < N_PROGRAM; i++) {
         const char *known = programs[i].name;
@@ -64,7 +59,7 @@ static const struct program *find(const char *name)
     return NULL;
 }
 
-static int unknown(const char *name)
+int usage_unknown(const char *name)
 {
     char list[256] = "";
     for (int i = 0; i < N_PROGRAM; i++) {
@@ -93,9 +88,10 @@ static bool beside(const char *name, char path[PATH_MAX])
 static void print_help(void)
 {
     printf("usage: sluice PROGRAM [OPTION ...] [FILE ...]\n"
+           "       sluice run [OPTION ...] PROGRAM ... ! PROGRAM ... ! ...\n"
            "       sluice help [PROGRAM]\n"
            "       sluice --link DIR\n\n"
-           "Runs a program of sluice.\n\n");
+           "Runs a program of sluice, or a line of programs in one process.\n\n");
     for (int i = 0; i < N_PROGRAM; i++) {
         const struct program *p = &programs[i];
         printf("  %-14s ", p->name);
@@ -155,13 +151,16 @@ int main(int argc, char **argv)
     const char *name = argc ? argv[0] : "sluice", *slash = strrchr(name, '/');
     if (slash)
         name = slash + 1;
-    if (!strncmp(name, prefix, sizeof prefix - 1) && find(name + sizeof prefix - 1))
-        return run(find(name + sizeof prefix - 1), argc, argv);
+    if (!strncmp(name, prefix, sizeof prefix - 1) &&
+        program_find(name + sizeof prefix - 1))
+        return run(program_find(name + sizeof prefix - 1), argc, argv);
 
     const char *command = argc > 1 ? argv[1] : "help";
     if (!strcmp(command, "--version") || !strcmp(command, "-V"))
         return printf("sluice %s\n", SLU_VERSION) < 0 || fflush(stdout) ? EXIT_FAILURE
                                                                         : EXIT_SUCCESS;
+    if (!strcmp(command, "run"))
+        return line_main(argc - 1, argv + 1);
     if (!strcmp(command, "--link")) {
         if (argc != 3)
             return usage_error("--link wants a folder for the links, one that $PATH "
@@ -172,10 +171,12 @@ int main(int argc, char **argv)
         !strcmp(command, "-h")) {
         if (argc > 2) {
             char *help[] = {argv[2], (char[]){"--help"}, NULL};
-            return find(argv[2]) ? run(find(argv[2]), 2, help) : unknown(argv[2]);
+            return program_find(argv[2]) ? run(program_find(argv[2]), 2, help)
+                                         : usage_unknown(argv[2]);
         }
         print_help();
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    return find(command) ? run(find(command), argc - 1, argv + 1) : unknown(command);
+    return program_find(command) ? run(program_find(command), argc - 1, argv + 1)
+                                 : usage_unknown(command);
 }

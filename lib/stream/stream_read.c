@@ -69,7 +69,11 @@ static int next_passed(struct slu_reader *r, struct slu_frame *f, struct slu_err
         take_header(f, &r->passed);
         return SLU_OK;
     }
-    return r->state == BETWEEN && r->members_in_path ? SLU_EOF : truncated(r, err);
+    if (r->state == BETWEEN && r->members_in_path)
+        return SLU_EOF;
+    if (r->state == BETWEEN)
+        return slu_fail(err, SLU_E_TRUNCATED, "it wrote no stream");
+    return truncated(r, err);
 }
 
 /* Reads the next frame's header into *f; SLU_EOF at the end of a file that ends with a

@@ -5,7 +5,7 @@
 
 A job is a random corpus (inputs.py) and random programs with random options (draws.py). It is run program by program
 with one thread and much memory, and then with more threads and little memory, as one pipe, in parts and stages
-(parts.py), and with --other by the programs of another build in DIR: outputs must be the same bytes, statuses the
+(parts.py), in one process, and with --other by the programs of another build in DIR: outputs must be the same bytes, statuses the
 same, books must balance, one program's "in" be the last one's "out", nothing may stay in --tmpdir, and a failure is
 one line and status 1 or 2. With --other options that only one of the two builds knows are left out.
 
@@ -34,9 +34,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import draws  # noqa: E402
 import inputs  # noqa: E402
 from parts import Parts  # noqa: E402
-from ways import BIG, Bad, Build, Files, Job, Pipe  # noqa: E402
+from ways import BIG, Bad, Build, Files, Job, Line, Pipe  # noqa: E402
 
-WAYS = ["small", "pipe", "parts", "other"]
+WAYS = ["small", "pipe", "line", "parts", "other"]
 SHRINK_S = 40
 
 
@@ -52,8 +52,8 @@ def all_ways(j, ways):
     j.base = base
     j.look(base)
     for name in ways:
-        if name == "pipe":
-            Pipe(j, name, job["threads"], BIG, j.build).run()
+        if name in ("pipe", "line"):
+            (Pipe if name == "pipe" else Line)(j, name, job["threads"], BIG, j.build).run()
         elif name == "parts":
             Parts(j, name, 1, BIG, j.build).run()
         elif name == "small" or j.other:

@@ -1,5 +1,5 @@
-"""ways.py - one job, run in several ways: as files one after another, in a pipe, with other threads and memory, in
-parts and stages, and by another build.
+"""ways.py - one job, run in several ways: as files one after another, in a pipe, in one process, with other threads and
+memory, in parts and stages, and by another build.
 
 Each job has its own folder: in/ has the corpus, WAY/K.tks the output of step K in that way, and tmp/ must be empty
 after each program. Bad is raised at the first difference.
@@ -257,7 +257,7 @@ class Job:
 class Way:
     def __init__(self, job, name, threads, memory, build):
         self.j, self.name, self.threads, self.memory, self.build = job, name, threads, memory, build
-        self.quiet = name in ("small", "pipe", "parts")  # the others' messages are compared
+        self.quiet = name in ("small", "pipe", "line", "parts")  # the others' messages are compared
         os.makedirs(name, exist_ok=True)
 
     def memory_of(self, program, args):
@@ -353,6 +353,18 @@ class Pipe(Way):
             if i + 1 == len(chain):
                 extra += ["-o", self.target(k, step)]
             argvs.append(self.command(k, step["program"], j.groups(step), extra, j.inputs if i == 0 else [], pre="base"))
+        self.carry_out(argvs)
+        j.add(self.name + "s")
+        for k, _ in chain:
+            books = j.books("%s/%d.stats" % (self.name, k))
+            if books != base.books[k]:
+                raise Bad("books", "step %d: %s in the %s, %s alone" % (k, books, self.name, base.books[k]))
+        for f in sorted(os.listdir(self.name)):
+            if not f.endswith(".stats"):
+                j.same("base/" + f, self.name + "/" + f)
+
+    def carry_out(self, argvs):
+        j = self.j
         j.log.append(" | ".join(j.shell(a) for a in argvs))
         procs, prev = [], subprocess.DEVNULL
         try:
@@ -376,11 +388,15 @@ class Pipe(Way):
             j.sane(os.path.basename(argvs[i][0]), r, quiet=True)
             if r.status != 0:
                 raise Bad("status", "%d in the pipe, 0 alone: %s\n%s" % (r.status, j.log[-1], r.err))
-        j.add("pipes")
-        for k, _ in chain:
-            books = j.books("%s/%d.stats" % (self.name, k))
-            if books != base.books[k]:
-                raise Bad("books", "step %d: %s in the pipe, %s alone" % (k, books, base.books[k]))
-        for f in sorted(os.listdir(self.name)):
-            if not f.endswith(".stats"):
-                j.same("base/" + f, self.name + "/" + f)
+
+
+class Line(Pipe):
+    """The same in one process, by `sluice run`."""
+
+    def carry_out(self, argvs):
+        words = [os.path.join(self.build.folder, "sluice"), "run"]
+        for i, a in enumerate(argvs):
+            words += ["!"] * bool(i) + [os.path.basename(a[0])[len(self.build.prefix):]] + a[1:]
+        r = self.j.run(words)
+        if r.status != 0:
+            raise Bad("status", "%d in one process, 0 alone: %s\n%s" % (r.status, self.j.log[-1], r.err))

@@ -23,6 +23,7 @@ static char dir[] = "/tmp/sluice-stream-XXXXXX";
 static char path_a[128], path_b[128], path_c[128];
 
 static struct slu_err err;
+static struct slu_joint *joint; /* if not NULL, streams go through it, not to files */
 
 #define OK(call)                                                                       \
     do {                                                                               \
@@ -238,8 +239,10 @@ static void write_stream(const char *path, const struct shape *s)
             .n = 3, .off = off, .bytes = (const uint8_t *)"abc", .flags = flags};
         OK(slu_names_set_vocab(names, &v, &err));
     }
-    struct slu_writer_cfg cfg = {s->zstd_level, !s->vocab, names};
-    OK(slu_out_open(&o, path, &err));
+    struct slu_writer_cfg cfg = {s->zstd_level, !s->vocab, names, .joint = joint};
+    o = NULL;
+    if (!joint)
+        OK(slu_out_open(&o, path, &err));
     OK(slu_writer_open(&w, o, &h, &cfg, &err));
     slu_batch_init(&b, s->tok_bytes);
     for (uint64_t i = 0; i < s->n_seq; i++) {
@@ -262,7 +265,8 @@ static void write_stream(const char *path, const struct shape *s)
 
 static int open_one(struct slu_reader **r, const char *const *path, size_t n)
 {
-    struct slu_reader_cfg cfg = {path, n, 0, .masks = true, .inner_padding = true};
+    struct slu_reader_cfg cfg = {
+        path, n, 0, .masks = true, .inner_padding = true, .joint = joint};
     return slu_reader_open(r, &cfg, &err);
 }
 

@@ -3,6 +3,9 @@
  * (test_stream_faults.c: damage). */
 #include <math.h>
 
+#include <pthread.h>
+
+#include "lib/stream/joint.h"
 #include "lib/stream/mask.h"
 #include "tests/unit/stream_file.h"
 
@@ -145,6 +148,67 @@ static void round_trips(void **state)
         write_stream(path_a, &shapes[i]);
         read_and_compare(path_a, &shapes[i]);
     }
+}
+
+static void *write_shape(void *shape)
+{
+    write_stream(NULL, shape);
+    return NULL;
+}
+
+/* The same through a joint, with whole documents and parts of them. */
+static void joints(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+        struct shape s = shapes[i / 2];
+        pthread_t writer;
+        if (i % 2 && (s.no_tokens || s.masks || s.n_seq > 1000))
+            continue;
+        s.part = i % 2 ? 1000 : 0;
+        s.batch = s.part ? 0 : 100;
+        OK(slu_joint_new(&joint, &err));
+        assert_int_equal(pthread_create(&writer, NULL, write_shape, &s), 0);
+        read_and_compare("-", &s);
+        pthread_join(writer, NULL);
+        assert_false(slu_joint_refused(joint));
+        slu_joint_free(joint);
+        joint = NULL;
+    }
+}
+
+/* A writer learns that the reader has closed; a reader, that the writer has failed. */
+static void joints_that_end(void **state)
+{
+    struct slu_frame f = {0};
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_writer *w;
+    struct slu_reader *r;
+    const char *path = "-";
+    (void)state;
+    OK(slu_joint_new(&joint, &err));
+    slu_joint_close(joint);
+    assert_int_equal(slu_joint_put(joint, &f, &err), SLU_E_IO);
+    assert_true(slu_joint_refused(joint));
+    slu_joint_end(joint);
+    assert_false(slu_joint_take(joint, &f));
+    assert_int_equal(open_one(&r, &path, 1), SLU_E_TRUNCATED);
+    slu_joint_free(joint);
+
+    slu_header_init(&h);
+    h.tok_bytes = 2;
+    OK(slu_names_new(&names, &err));
+    OK(slu_joint_new(&joint, &err));
+    OK(slu_writer_open(&w, NULL, &h,
+                       &(struct slu_writer_cfg){.names = names, .joint = joint}, &err));
+    slu_writer_abort(w);
+    assert_int_equal(open_one(&r, &path, 1), SLU_E_TRUNCATED);
+    assert_non_null(strstr(err.msg, "the program before"));
+    slu_joint_free(joint);
+    joint = NULL;
+    slu_names_free(names);
+    slu_header_release(&h);
 }
 
 /* Batches of any size give the same bytes, also if sequences are left out of them. */
@@ -479,6 +543,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trips),
+        cmocka_unit_test(joints),
+        cmocka_unit_test(joints_that_end),
         cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(parts_do_not_matter),
         cmocka_unit_test(checksums_follow_the_definition),

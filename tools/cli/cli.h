@@ -132,6 +132,9 @@ struct cli_ctx {
     /* Standard input and standard output of a program that runs in a line
      * (tools/sluice/line.c); NULL: those of the process. */
     struct slu_joint *in, *out;
+    /* Set, before its standard input ends, if the process that writes that has failed; or
+     * NULL. */
+    const _Atomic bool *before_failed;
     enum cli_outcome outcome; /* set by cli_begin: what is asked for */
     bool memory_given;        /* the same: -M is on the command line */
     struct cli_common common;

@@ -39,17 +39,18 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                     const struct slu_header *h, struct slu_names *names, bool no_vocab,
                     struct slu_err *err)
 {
-    struct slu_writer_cfg cfg = {ctx->common.zstd_level,
-                                 no_vocab,
-                                 names,
-                                 !ctx->common.no_provenance,
-                                 ctx->counts_sources ? &ctx->sources : NULL,
-                                 ctx->out};
+    struct slu_joint *joint = ctx->common.output ? NULL : ctx->out;
+    struct slu_writer_cfg cfg = {.zstd_level = ctx->common.zstd_level,
+                                 .no_vocab = no_vocab,
+                                 .names = names,
+                                 .steps = !ctx->common.no_provenance,
+                                 .sources = ctx->counts_sources ? &ctx->sources : NULL,
+                                 .joint = joint};
     struct slu_header mine;
     struct slu_out *out = NULL;
     *w = NULL;
     ctx->account.masks |= h->masks; /* a stage may read work files only */
-    int rc = ctx->out ? SLU_OK : open_output(ctx, &out, err);
+    int rc = joint ? SLU_OK : open_output(ctx, &out, err);
     if (rc)
         return rc;
     slu_header_init(&mine);
@@ -109,6 +110,8 @@ int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w, struct slu_err *
 {
     slu_count_add(&ctx->account.out, slu_writer_sum(w)->n);
     int rc = slu_account_check(&ctx->account, err);
+    if (!rc && ctx->before_failed && *ctx->before_failed)
+        rc = slu_fail(err, SLU_E_TRUNCATED, "the program before has failed");
     if (!rc)
         return cli_end_writer(ctx, w, &ctx->account, err);
     slu_writer_abort(w);

@@ -13,7 +13,7 @@
 enum { MAX_TIMINGS = 16 };
 
 struct cli_report {
-    double began;
+    double began, ended;   /* ended 0: not yet */
     struct slu_out *stats; /* opened at the start, so that a bad name fails at once */
     struct {
         const char *name;
@@ -431,7 +431,7 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             "%llu,\n  "
             "\"spill_bytes\": %llu,\n  \"device\": \"%s\",\n  \"threads\": %llu,\n  "
             "\"memory_bytes\": %llu,\n  \"timings\": {",
-            now() - r->began,
+            r->ended - r->began,
             (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
                 1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
             (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
@@ -519,7 +519,7 @@ static void say_summary(struct cli_ctx *ctx)
     if (!cli_put_account(&b, &ctx->account)) {
         slu_printable((char *)b.data);
         fprintf(stderr, "%s: %s; %.1f s\n", ctx->tool->name, (const char *)b.data,
-                now() - ctx->report->began);
+                ctx->report->ended - ctx->report->began);
     }
     slu_buf_release(&b);
 }
@@ -537,6 +537,7 @@ int cli_report_write(struct cli_ctx *ctx, struct slu_err *err)
     struct cli_report *r = ctx->report;
     end_timing(r);
     erase(r);
+    r->ended = now();
     return ctx->common.stats ? write_stats(ctx, err) : SLU_OK;
 }
 

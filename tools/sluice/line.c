@@ -19,6 +19,7 @@
 #include "lib/stream/joint.h"
 #include "tools/sluice/sluice.h"
 
+enum { EXIT_USAGE = 2 };
 #define TEXT_BYTE  (UINT64_C(1) << 20)  /* of -f FILE */
 #define LEAST_BYTE (UINT64_C(32) << 20) /* of a program */
 
@@ -30,6 +31,7 @@ struct stage {
     int argc, rc;
     pthread_t thread;
     bool started;
+    bool late; /* it failed because sluice-chat had */
 };
 
 struct line {
@@ -37,7 +39,15 @@ struct line {
     struct line_words words;
     struct stage *stage;
     size_t n;
-    pid_t child; /* sluice-chat, the first program; 0: none */
+    struct chat {
+        char **argv; /* NULL: there is none */
+        pid_t pid;
+        int fd; /* the end of the pipe into which it writes */
+        pthread_t thread;
+        bool started;
+        _Atomic bool failed;
+        int status; /* once the thread has ended */
+    } chat;         /* sluice-chat, which may come first: a process of its own */
 };
 
 static const struct option options[] = {
@@ -136,7 +146,10 @@ static int read_words(struct line *l, int argc, char **argv, struct slu_err *err
             rc = line_add(&l->words, argv[i], strlen(argv[i]), err);
     }
     slu_buf_release(&text);
-    return rc ? usage_error("run: %s", err->msg) : -1;
+    if (!rc)
+        return -1;
+    usage_error("run: %s", err->msg);
+    return rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
 }
 
 /* ---- command lines ---- */
@@ -240,13 +253,20 @@ static int read_lines(struct line *l, struct slu_err *err)
 
     if (rc)
         return usage_error("run: %s", err->msg);
+    const struct program *first = program_find(l->stage[0].argv[0]);
+    if (l->n > 1 && first && !strcmp(first->name, "sluice-chat")) {
+        l->chat.argv = l->stage[0].argv;
+        memmove(l->stage, l->stage + 1, --l->n * sizeof *l->stage);
+    }
     for (size_t i = 0; i < l->n; i++) {
         struct stage *s = &l->stage[i];
         const struct program *p = program_find(s->argv[0]);
         if (!p)
             return usage_unknown(s->argv[0]);
         if (!p->tool)
-            return usage_error("run: %s cannot be a program of a line", p->name);
+            return usage_error("run: %s cannot be here; a line may begin with "
+                               "sluice-chat",
+                               p->name);
         s->ctx.tool = p->tool;
         s->ctx.common = l->common;
         s->ctx.common.memory = 0;
@@ -263,6 +283,59 @@ static int read_lines(struct line *l, struct slu_err *err)
     return rc ? usage_error("run: %s", err->msg) : -1;
 }
 
+/* ---- sluice-chat ---- */
+
+/* Waits for it. Only then the pipe ends, so that what reads it cannot take the text of one
+ * that failed for all of it. */
+static void *wait_chat(void *arg)
+{
+    struct chat *c = arg;
+    int status = 0;
+
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    c->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    c->failed = c->status != 0;
+    close(c->fd);
+    return NULL;
+}
+
+/* Starts it; its output becomes the standard input of this process. */
+static int start_chat(struct chat *c, struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int fd[2];
+
+    if (!program_path("sluice-chat", path))
+        return slu_fail(err, SLU_E_LIMIT, "the path of sluice-chat is too long");
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return slu_fail_errno(err, "a pipe");
+    posix_spawn_file_actions_t does;
+    posix_spawn_file_actions_init(&does);
+    posix_spawn_file_actions_adddup2(&does, fd[1], STDOUT_FILENO);
+    errno = posix_spawn(&c->pid, path, &does, NULL, c->argv, environ);
+    posix_spawn_file_actions_destroy(&does);
+    int rc = errno ? slu_fail_errno(err, "%s", path) : SLU_OK;
+    if (!rc && dup2(fd[0], STDIN_FILENO) < 0)
+        rc = slu_fail_errno(err, "standard input");
+    close(fd[0]);
+    c->fd = fd[1];
+    errno = rc ? 0 : pthread_create(&c->thread, NULL, wait_chat, c);
+    c->started = !rc && !errno;
+    return errno ? slu_fail_errno(err, "a thread for sluice-chat") : rc;
+}
+
+/* Ends its pipe, for the program that read it has ended. */
+static void leave_chat(void)
+{
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        dup2(fd, STDIN_FILENO);
+        close(fd);
+    }
+}
+
 /* ---- the run ---- */
 
 static void *run_stage(void *arg)
@@ -270,6 +343,9 @@ static void *run_stage(void *arg)
     struct stage *s = arg;
 
     s->rc = cli_carry_out(&s->ctx, &s->err);
+    s->late = s->rc && s->ctx.before_failed && *s->ctx.before_failed;
+    if (s->ctx.before_failed)
+        leave_chat();
     /* A program that failed, or needed no more, may have left its joints open. */
     if (s->ctx.out)
         slu_joint_end(s->ctx.out);
@@ -285,6 +361,10 @@ static int start(struct line *l, struct slu_err *err)
     for (size_t i = 0; i + 1 < l->n && !rc; i++) {
         rc = slu_joint_new(&l->stage[i].ctx.out, err);
         l->stage[i + 1].ctx.in = l->stage[i].ctx.out;
+    }
+    if (!rc && l->chat.argv) {
+        rc = start_chat(&l->chat, err);
+        l->stage[0].ctx.before_failed = &l->chat.failed;
     }
     for (size_t i = 0; i < l->n && !rc; i++) {
         struct stage *s = &l->stage[i];
@@ -306,6 +386,13 @@ static int finish(struct line *l)
     for (size_t i = 0; i < l->n; i++)
         if (l->stage[i].started)
             pthread_join(l->stage[i].thread, NULL);
+    if (l->chat.started) {
+        if (!l->stage[0].started)
+            leave_chat();
+        pthread_join(l->chat.thread, NULL);
+        /* It also fails if what reads it has failed before it ended. */
+        status = l->stage[0].rc && !l->stage[0].late ? 0 : l->chat.status;
+    }
     for (size_t i = 0; i < l->n && !status; i++) {
         struct stage *s = &l->stage[i];
         const bool stopped = s->rc && s->ctx.out && slu_joint_refused(s->ctx.out);

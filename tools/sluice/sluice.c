@@ -70,8 +70,7 @@ int usage_unknown(const char *name)
                        list);
 }
 
-/* The absolute path of what is installed beside the executable. False: too long. */
-static bool beside(const char *name, char path[PATH_MAX])
+bool program_path(const char *name, char path[PATH_MAX])
 {
     const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
     if (n <= 0)
@@ -112,7 +111,7 @@ static int make_links(const char *dir)
     for (int make = 0; make < 2; make++) /* all or none */
         for (int i = 0; i < N_PROGRAM; i++) {
             const char *name = programs[i].name;
-            if (!beside(name, target) ||
+            if (!program_path(name, target) ||
                 snprintf(link, sizeof link, "%s/%s", dir, name) >= (int)sizeof link)
                 return usage_error("--link: %s: the path is too long", dir);
             if (!make) {
@@ -137,7 +136,7 @@ static int run(const struct program *p, int argc, char **argv)
     if (p->tool)
         return cli_main(p->tool, argc, argv);
     char path[PATH_MAX];
-    if (!beside(p->name, path))
+    if (!program_path(p->name, path))
         return usage_error("%s: its folder cannot be found", p->name);
     argv[0] = path;
     execv(path, argv);

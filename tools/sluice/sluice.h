@@ -2,6 +2,8 @@
 #ifndef SLU_SLUICE_H
 #define SLU_SLUICE_H
 
+#include <limits.h>
+
 #include "tools/cli/cli.h"
 
 struct program {
@@ -12,6 +14,8 @@ struct program {
 
 /* The program of that name; of a script also without "sluice-". NULL: there is none. */
 const struct program *program_find(const char *name);
+/* Sets path to that of a program or script beside the executable. False: too long. */
+bool program_path(const char *name, char path[PATH_MAX]);
 /* Prints one line about the command line; returns the exit status 2. */
 int usage_error(const char *fmt, ...) SLU_PRINTF(1, 2);
 /* The same, about a name that is no program's. */

@@ -92,7 +92,7 @@ while IFS='#' read -r place words says; do
 done <<'J'
 the first#tokenize -t bytes c.jsonl bad.jsonl ! pack --length 256 ! shuffle#^tokenize: bad.jsonl
 one between#tokenize -t bytes c.jsonl ! choose --length 1.. - cut.tks ! shuffle#^choose: cut.tks: ends early
-the last#tokenize -t bytes c.jsonl ! choose --length 1.. ! pack --length 64 --long error#^pack: 
+the last#tokenize -t bytes c.jsonl ! choose --length 1.. ! pack --length 64 --long error#^pack: c.jsonl
 J
 status "no room" 1 shell '"$BIN/sluice" run -q tokenize -t bytes c.jsonl ! pack --length 64 >/dev/full'
 one_line err

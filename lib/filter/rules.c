@@ -109,9 +109,10 @@ static int set_stop(struct rules_stop *s, const char *p, size_t n, struct slu_er
 {
     free_stop(s);
     for (size_t i = 0, len; i < n; i += len) {
-        i += strspn(p + i, " \t");
-        len = strcspn(p + i, " \t");
-        len = len < n - i ? len : n - i;
+        while (i < n && (p[i] == ' ' || p[i] == '\t'))
+            i++;
+        for (len = 0; i + len < n && p[i + len] != ' ' && p[i + len] != '\t';)
+            len++;
         if (!len)
             break;
         if (s->n == STOP_WORDS || len > WORD_BYTE)

@@ -71,7 +71,11 @@ sluice-batch ! pack#sluice-batch cannot be here
 pack ! sluice-chat#sluice-chat cannot be here
 -M 100M pack ! pack ! shuffle ! shuffle#25M of it are left for pack, which needs 32M
 -M 1x pack#no value of this option
+tokenize -t bytes c.jsonl ! dedup -o c.jsonl#would replace the input (c.jsonl)
+tokenize -t bytes c.jsonl --stats same ! dedup --stats same -o y#both would go to same
+choose --top 10% --stage rank --work w --part 0/1 a.tks ! inspect#choose: it writes no stream
 J
+same "# in a text is a word" "1" "$(status x 1 run 'choose --length 1.. a.tks #x | inspect' >/dev/null && grep -c '^choose: #x: ' err)"
 for text in 'tokenize *.jsonl | pack' 'tokenize $x | pack' 'pack >y' "pack 'a"; do
     status "run '$text'" 2 run "$text"
     one_line err

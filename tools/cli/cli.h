@@ -231,6 +231,12 @@ void cli_process(const char *name, unsigned n_program);
 /* Reads the command line. ctx->tool is set, and common may have other defaults. */
 SLU_MUST_USE int cli_begin(struct cli_ctx *ctx, int argc, char **argv,
                            struct slu_err *err);
+/* For two programs of one process: checks that no output of a is one of b, or would
+ * replace a file that b reads; SLU_E_USAGE, with one line, if not. */
+SLU_MUST_USE int cli_outputs_apart(struct cli_ctx *a, struct cli_ctx *b,
+                                   struct slu_err *err);
+/* Whether the options are of a run that writes a stream or set. */
+bool cli_writes(const struct cli_ctx *ctx);
 /* Does all that it asks for. */
 SLU_MUST_USE int cli_carry_out(struct cli_ctx *ctx, struct slu_err *err);
 /* Prints the error, or the counts, as the last line; returns the exit status. */

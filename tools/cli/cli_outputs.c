@@ -176,6 +176,14 @@ static int check_pair(const struct cli_opt *a, const char *x, const struct cli_o
                : SLU_OK;
 }
 
+bool cli_writes(const struct cli_ctx *ctx)
+{
+    const struct slu_stage *stage = cli_flow_stage(ctx);
+
+    return (!stage || stage->flags & SLU_STAGE_WRITES) &&
+           (!ctx->tool->prints || ctx->tool->prints(ctx->opts));
+}
+
 /* The i-th of all options, with its value; NULL after the last. */
 static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
                                        const char **path)
@@ -190,9 +198,7 @@ static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
         base = &ctx->common;
     *path = o->name && o->kind == CLI_OUTPUT ? cli_path(o, base) : NULL;
     /* Standard output is an output too. */
-    if (i >= n && o->letter == 'o' && !*path && !ctx->out &&
-        (!cli_flow_stage(ctx) || cli_flow_stage(ctx)->flags & SLU_STAGE_WRITES) &&
-        (!ctx->tool->prints || ctx->tool->prints(ctx->opts)))
+    if (i >= n && o->letter == 'o' && !*path && !ctx->out && cli_writes(ctx))
         *path = "-";
     return o->name ? o : NULL;
 }
@@ -233,6 +239,29 @@ int cli_outputs_check(struct cli_ctx *ctx, struct slu_err *err)
         for (size_t k = 0; !rc && k < i && (b = option_at(ctx, k, &y)); k++)
             if (x && y)
                 rc = check_pair(b, y, a, x, err);
+    return rc;
+}
+
+int cli_outputs_apart(struct cli_ctx *a, struct cli_ctx *b, struct slu_err *err)
+{
+    struct cli_targets *t = calloc(1, sizeof *t);
+    struct cli_ctx writes = {.targets = t};
+    struct cli_inputs in = {.targets = t};
+    const struct cli_opt *o, *p;
+    const char *x, *y;
+    int rc = t ? SLU_OK : slu_fail_nomem(err, sizeof *t);
+
+    for (size_t i = 0; !rc && (o = option_at(a, i, &x)); i++) {
+        if (!x || !strcmp(x, "-")) /* a joint, or standard output */
+            continue;
+        rc = add(t, o->name, x, err);
+        for (size_t k = 0; !rc && (p = option_at(b, k, &y)); k++)
+            if (y)
+                rc = check_pair(p, y, o, x, err);
+    }
+    if (!rc && t->n)
+        rc = cli_inputs_of_run(b, &in, err);
+    cli_outputs_free(&writes);
     return rc;
 }
 

@@ -136,11 +136,11 @@ static int read_words(struct line *l, int argc, char **argv, struct slu_err *err
         if (!rc && strlen((char *)text.data) + 1 < text.len)
             rc = slu_fail(err, SLU_E_USAGE, "it is not text");
         if (!rc)
-            rc = line_split(&l->words, (char *)text.data, err);
+            rc = line_split(&l->words, (char *)text.data, true, err);
         if (rc == SLU_E_USAGE)
             slu_err_at(err, "%s", file);
     } else if (argc == 1 && is_text(argv[0])) {
-        rc = line_split(&l->words, argv[0], err);
+        rc = line_split(&l->words, argv[0], false, err);
     } else {
         for (int i = 0; i < argc && !rc; i++)
             rc = line_add(&l->words, argv[i], strlen(argv[i]), err);
@@ -180,8 +180,7 @@ static const char *misplaced(const struct line *l, size_t i)
     if (!last && ctx->common.output)
         return "it has -o, and a program follows it; leave -o out, or end the line "
                "there";
-    if (!last && (ctx->tool->plain_output ||
-                  (ctx->tool->prints && !ctx->tool->prints(ctx->opts))))
+    if (!last && (ctx->tool->plain_output || !cli_writes(ctx)))
         return "it writes no stream, so it can only be the last";
     return NULL;
 }
@@ -201,7 +200,7 @@ static int split_stages(struct line *l, struct slu_err *err)
             continue;
         if (i == at)
             return slu_fail(err, SLU_E_USAGE,
-                            l->words.n ? "a program is missing beside a !"
+                            l->words.n ? "a program is missing beside a ! or |"
                                        : "name the programs, with ! between them");
         struct stage *s = &l->stage[l->n++];
         s->argv = &l->words.word[at];
@@ -280,6 +279,10 @@ static int read_lines(struct line *l, struct slu_err *err)
             return usage_error("run: %s: %s", l->stage[i].ctx.tool->name, why);
     }
     rc = share_memory(l, err);
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < l->n && !rc; k++)
+            if (i != k)
+                rc = cli_outputs_apart(&l->stage[i].ctx, &l->stage[k].ctx, err);
     return rc ? usage_error("run: %s", err->msg) : -1;
 }
 

@@ -30,9 +30,10 @@ struct line_words {
     size_t n, cap;
 };
 /* Appends the words of the text, which blanks and newlines separate. '…', "…" and \
- * quote; # at the beginning of a word begins a comment; | and ! alone are words, "!". What
- * a shell would expand or carry out is SLU_E_USAGE if it is not quoted. */
-SLU_MUST_USE int line_split(struct line_words *w, const char *text,
+ * quote; | and ! alone are words, "!"; with `comments`, # at the beginning of a word
+ * begins a comment. What a shell would expand or carry out is SLU_E_USAGE if it is not
+ * quoted. */
+SLU_MUST_USE int line_split(struct line_words *w, const char *text, bool comments,
                             struct slu_err *err);
 SLU_MUST_USE int line_add(struct line_words *w, const char *p, size_t n,
                           struct slu_err *err);

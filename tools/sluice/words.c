@@ -79,13 +79,14 @@ static int one_word(struct line_words *w, const char **at, struct slu_buf *b,
     return rc ? rc : line_add(w, (const char *)b->data, b->len, err);
 }
 
-int line_split(struct line_words *w, const char *text, struct slu_err *err)
+int line_split(struct line_words *w, const char *text, bool comments,
+               struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
     int rc = SLU_OK;
 
     while (!rc && *(text += strspn(text, " \t\r\n"))) {
-        if (*text == '#')
+        if (comments && *text == '#')
             text += strcspn(text, "\n");
         else
             rc = one_word(w, &text, &b, err);

@@ -29,6 +29,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/json_write.h"
+#include "lib/stream/property.h"
 
 enum { AUTO_TOKENS = 1 << 23, GROUP_TOKENS = 1 << 20, LEVEL = 3 };
 enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN, MASKS = N_COLUMN };
@@ -200,10 +201,7 @@ struct slu_meta_value slu_parquet_shards_value(const struct slu_batch *b,
 {
     struct slu_meta_value v = {0};
 
-    if (seg->meta_len &&
-        slu_meta_get(b->str.data + seg->id_off + seg->id_len, seg->meta_len, key, &v))
-        return v;
-    return (struct slu_meta_value){0};
+    return slu_seg_meta(b, seg, key, &v) ? v : (struct slu_meta_value){0};
 }
 
 /* The values of all segments. */

@@ -44,11 +44,11 @@ const struct slu_seg *slu_seq_first(const struct slu_batch *b, const struct slu_
     return NULL;
 }
 
-static bool meta_of(const struct slu_property *p, const struct slu_batch *b,
-                    const struct slu_seg *s, struct slu_meta_value *v)
+bool slu_seg_meta(const struct slu_batch *b, const struct slu_seg *s, uint64_t key,
+                  struct slu_meta_value *v)
 {
     return s->meta_len &&
-           slu_meta_get(b->str.data + s->id_off + s->id_len, s->meta_len, p->key, v);
+           slu_meta_get(b->str.data + s->id_off + s->id_len, s->meta_len, key, v);
 }
 
 /* Whether two documents surely have the same value. Those of one source can have other
@@ -66,9 +66,9 @@ static bool agree(const struct slu_property *p, const struct slu_batch *b,
     case SLU_PROPERTY_SOURCE:
         return x->source == y->source;
     case SLU_PROPERTY_META:
-        if (!meta_of(p, b, x, &v))
-            return !meta_of(p, b, y, &w);
-        return meta_of(p, b, y, &w) && v.n == w.n && !memcmp(v.p, w.p, v.n);
+        if (!slu_seg_meta(b, x, p->key, &v))
+            return !slu_seg_meta(b, y, p->key, &w);
+        return slu_seg_meta(b, y, p->key, &w) && v.n == w.n && !memcmp(v.p, w.p, v.n);
     default:
         return true;
     }
@@ -110,7 +110,7 @@ bool slu_property_get(const struct slu_property *p, struct slu_names *names,
 
     switch (p->at) {
     case SLU_PROPERTY_META:
-        return meta_of(p, b, s, v);
+        return slu_seg_meta(b, s, p->key, v);
     case SLU_PROPERTY_DOMAIN:
         return text(v, s->domain == SLU_NO_DOMAIN ? NULL
                                                   : slu_names_domain(names, s->domain));

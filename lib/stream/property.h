@@ -53,6 +53,10 @@ bool slu_property_get(const struct slu_property *p, struct slu_names *names,
                       const struct slu_batch *b, const struct slu_seq *q,
                       const struct slu_seg *s, uint8_t number[8],
                       struct slu_meta_value *v);
+/* Gets the value of the metadata field with this key; false: null. v->p is borrowed from
+ * the batch. */
+bool slu_seg_meta(const struct slu_batch *b, const struct slu_seg *s, uint64_t key,
+                  struct slu_meta_value *v);
 /* What stands for the value of a sequence: XXH3-64 of its bytes, odd; 0: null, or
  * padding alone. SLU_E_MISMATCH as slu_property_same. */
 SLU_MUST_USE int slu_property_hash(const struct slu_property *p,

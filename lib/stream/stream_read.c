@@ -50,7 +50,7 @@ static int truncated(const struct slu_reader *r, struct slu_err *err)
         (unsigned long long)r->number, (unsigned long long)r->off_byte);
 }
 
-/* Sets *f to the header of another frame. */
+/* Gives f the header of another frame; f keeps its buffers. */
 static void take_header(struct slu_frame *f, const struct slu_frame *from)
 {
     f->type = from->type;
@@ -292,9 +292,7 @@ int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
     for (int i = 0; !rc && i < 2; i++) {
         rc = next_header(r, &r->meta, err);
         if (!rc && i == 1 && r->meta.type != SLU_VOCB) {
-            r->peek = r->meta;
-            r->peek.stored = r->peek.raw = r->peek.early = r->peek.tok =
-                (struct slu_buf)SLU_BUF_INIT;
+            take_header(&r->peek, &r->meta);
             r->peeked = true;
         } else if (!rc && i == 0 && r->meta.type != SLU_HEAD) {
             rc = slu_fail(err, SLU_E_FORMAT, "does not begin with a header");
@@ -363,13 +361,8 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
         return rc;
     memset(fs->f + had, 0, (fs->cap - had) * sizeof *fs->f);
     struct slu_frame *f = &fs->f[fs->n++];
-    struct slu_buf stored = f->stored, raw = f->raw, early = f->early, tok = f->tok;
     const bool first = b->raw->n == 1 && !r->continues;
-    *f = r->meta;
-    f->stored = stored;
-    f->raw = raw;
-    f->early = early;
-    f->tok = tok;
+    take_header(f, &r->meta);
 
     uint8_t row[24];
     slu_put_le64(row, r->off_byte);

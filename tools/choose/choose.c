@@ -1,6 +1,6 @@
 /* choose.c - chooses sequences of a stream by domain, source, id, length, score and
- * metadata, and the best of them. With --stage: one stage of the work, with files between stages
- * (lib/choose/choose.h). */
+ * metadata, and the best of them. With --stage: one stage of the work, with files between
+ * stages (lib/choose/choose.h). */
 #include "tools/choose/choose.h"
 
 #include <stdio.h>

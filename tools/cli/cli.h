@@ -125,6 +125,8 @@ struct cli_common {
     const char *drop_metadata;   /* the same */
 };
 
+enum { EXIT_USAGE = 2 }; /* beside EXIT_SUCCESS and EXIT_FAILURE */
+
 enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
 
 struct cli_ctx {
@@ -231,9 +233,9 @@ void cli_process(const char *name, unsigned n_program);
 /* Reads the command line. ctx->tool is set, and common may have other defaults. */
 SLU_MUST_USE int cli_begin(struct cli_ctx *ctx, int argc, char **argv,
                            struct slu_err *err);
-/* For two programs of one process: checks that no output of a is one of b, or would
- * replace a file that b reads; SLU_E_USAGE, with one line, if not. */
-SLU_MUST_USE int cli_outputs_apart(struct cli_ctx *a, struct cli_ctx *b,
+/* Checks that no output of one of n programs is one of another, or would replace a file
+ * that another reads; SLU_E_USAGE, with one line, if not. */
+SLU_MUST_USE int cli_outputs_apart(struct cli_ctx *const *line, size_t n,
                                    struct slu_err *err);
 /* Whether the options are of a run that writes a stream or set. */
 bool cli_writes(const struct cli_ctx *ctx);
@@ -285,11 +287,11 @@ SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                  struct slu_err *err);
 /* The largest number of tokens that a sequence may have. */
 uint64_t cli_max_seq_tok(const struct cli_ctx *ctx);
-/* For a reader that cli_open_reader did not open: sets the memory that long sequences
- * need. */
 /* Applies --drop-metadata to a reader; counts: the values count in the report. */
 SLU_MUST_USE int cli_drop_metadata(struct cli_ctx *ctx, struct slu_reader *r,
                                    bool counts, struct slu_err *err);
+/* For a reader that cli_open_reader did not open: sets the memory that long sequences
+ * need. */
 void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r);
 /* Whether the inputs can be read twice: all are regular files. */
 bool cli_reads_twice(const struct cli_ctx *ctx);

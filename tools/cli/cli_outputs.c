@@ -242,14 +242,13 @@ int cli_outputs_check(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-int cli_outputs_apart(struct cli_ctx *a, struct cli_ctx *b, struct slu_err *err)
+/* Adds the files that a writes, none of which may be one of b. */
+static int add_apart(struct cli_targets *t, const struct cli_ctx *a,
+                     const struct cli_ctx *b, struct slu_err *err)
 {
-    struct cli_targets *t = calloc(1, sizeof *t);
-    struct cli_ctx writes = {.targets = t};
-    struct cli_inputs in = {.targets = t};
     const struct cli_opt *o, *p;
     const char *x, *y;
-    int rc = t ? SLU_OK : slu_fail_nomem(err, sizeof *t);
+    int rc = SLU_OK;
 
     for (size_t i = 0; !rc && (o = option_at(a, i, &x)); i++) {
         if (!x || !strcmp(x, "-")) /* a joint, or standard output */
@@ -259,9 +258,26 @@ int cli_outputs_apart(struct cli_ctx *a, struct cli_ctx *b, struct slu_err *err)
             if (y)
                 rc = check_pair(p, y, o, x, err);
     }
-    if (!rc && t->n)
-        rc = cli_inputs_of_run(b, &in, err);
-    cli_outputs_free(&writes);
+    return rc;
+}
+
+int cli_outputs_apart(struct cli_ctx *const *line, size_t n, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < n && !rc; i++) {
+        struct cli_targets *t = calloc(1, sizeof *t);
+        struct cli_ctx others = {.targets = t};
+        struct cli_inputs in = {.targets = t};
+        if (!t)
+            return slu_fail_nomem(err, sizeof *t);
+        for (size_t k = 0; k < n && !rc; k++)
+            if (k != i)
+                rc = add_apart(t, line[k], line[i], err);
+        if (!rc && t->n)
+            rc = cli_inputs_of_run(line[i], &in, err);
+        cli_outputs_free(&others);
+    }
     return rc;
 }
 

@@ -11,7 +11,7 @@
 #include "tools/cli/cli_manifest.h"
 #include "tools/cli/cli_private.h"
 
-enum { EXIT_USAGE = 2, EXIT_STOPPED = 75 };
+enum { EXIT_STOPPED = 75 };
 
 /* Opens closed standard descriptors, so that no file that we open becomes standard
  * input, output or error by accident. Reads and writes on them then fail with EBADF

@@ -440,14 +440,13 @@ static int put_metadata(struct slu_buf *line, const struct slu_batch *b,
                         const struct slu_seg *s, const struct slu_meta_fields *t,
                         struct slu_err *err)
 {
-    const uint8_t *p = b->str.data + s->id_off + s->id_len;
     const char *before = ",\"metadata\":{";
     struct slu_meta_value v;
     int rc = SLU_OK;
 
     for (unsigned i = 0; s->meta_len && i < t->n && !rc; i++) {
         const struct slu_meta_field *f = &t->field[i];
-        if (!slu_meta_get(p, s->meta_len, f->key, &v))
+        if (!slu_seg_meta(b, s, f->key, &v))
             continue;
         rc = slu_buf_printf(line, err, "%s", before);
         if (!rc)

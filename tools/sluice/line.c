@@ -19,7 +19,6 @@
 #include "lib/stream/joint.h"
 #include "tools/sluice/sluice.h"
 
-enum { EXIT_USAGE = 2 };
 #define TEXT_BYTE  (UINT64_C(1) << 20)  /* of -f FILE */
 #define LEAST_BYTE (UINT64_C(32) << 20) /* of a program */
 
@@ -175,8 +174,7 @@ static const char *misplaced(const struct line *l, size_t i)
         return "it reads no stream, so it can only be the first";
     if (!first && !reads_joint(ctx))
         return "it has inputs of its own and does not read the program before it; "
-               "leave "
-               "them out, or add - to them";
+               "leave them out, or add - to them";
     if (!last && ctx->common.output)
         return "it has -o, and a program follows it; leave -o out, or end the line "
                "there";
@@ -223,10 +221,10 @@ static int share_memory(struct line *l, struct slu_err *err)
         return SLU_OK;
     for (size_t i = 0; i < l->n; i++) {
         const struct cli_ctx *ctx = &l->stage[i].ctx;
-        n += !ctx->memory_given;
-        left -= !ctx->memory_given          ? 0
-                : ctx->common.memory < left ? ctx->common.memory
-                                            : left;
+        if (!ctx->memory_given)
+            n++;
+        else
+            left = ctx->common.memory < left ? left - ctx->common.memory : 0;
     }
     for (size_t i = 0; i < l->n; i++) {
         struct cli_ctx *ctx = &l->stage[i].ctx;
@@ -252,6 +250,7 @@ static int read_lines(struct line *l, struct slu_err *err)
 
     if (rc)
         return usage_error("run: %s", err->msg);
+    cli_process("sluice", (unsigned)l->n);
     const struct program *first = program_find(l->stage[0].argv[0]);
     if (l->n > 1 && first && !strcmp(first->name, "sluice-chat")) {
         l->chat.argv = l->stage[0].argv;
@@ -279,10 +278,14 @@ static int read_lines(struct line *l, struct slu_err *err)
             return usage_error("run: %s: %s", l->stage[i].ctx.tool->name, why);
     }
     rc = share_memory(l, err);
-    for (size_t i = 0; i < l->n; i++)
-        for (size_t k = 0; k < l->n && !rc; k++)
-            if (i != k)
-                rc = cli_outputs_apart(&l->stage[i].ctx, &l->stage[k].ctx, err);
+    struct cli_ctx **all = calloc(l->n, sizeof *all);
+    if (!rc && !all)
+        rc = slu_fail_nomem(err, l->n * sizeof *all);
+    for (size_t i = 0; i < l->n && all; i++)
+        all[i] = &l->stage[i].ctx;
+    if (!rc)
+        rc = cli_outputs_apart(all, l->n, err);
+    free(all);
     return rc ? usage_error("run: %s", err->msg) : -1;
 }
 
@@ -411,12 +414,9 @@ int line_main(int argc, char **argv)
     struct line l = {.n = 0};
 
     int status = read_words(&l, argc, argv, &err);
-    if (status < 0) {
-        cli_process("sluice", 1);
+    if (status < 0)
         status = read_lines(&l, &err);
-    }
     if (status < 0) {
-        cli_process("sluice", (unsigned)l.n);
         int rc = start(&l, &err);
         if (rc) { /* those that run end by themselves */
             for (size_t i = 0; i < l.n; i++)

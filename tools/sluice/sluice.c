@@ -14,8 +14,6 @@
 #define SLU_PROGRAM_PREFIX "" /* begins the names of links and scripts */
 #endif
 
-enum { EXIT_USAGE = 2 };
-
 /* The programs in the order of the data's way, and the scripts. */
 static const struct program programs[] = {
     {"tokenize", &tokenize_tool, NULL},
@@ -150,9 +148,10 @@ int main(int argc, char **argv)
     const char *name = argc ? argv[0] : "sluice", *slash = strrchr(name, '/');
     if (slash)
         name = slash + 1;
-    if (!strncmp(name, prefix, sizeof prefix - 1) &&
-        program_find(name + sizeof prefix - 1))
-        return run(program_find(name + sizeof prefix - 1), argc, argv);
+    const bool prefixed = !strncmp(name, prefix, sizeof prefix - 1);
+    const struct program *p = prefixed ? program_find(name + sizeof prefix - 1) : NULL;
+    if (p)
+        return run(p, argc, argv);
 
     const char *command = argc > 1 ? argv[1] : "help";
     if (!strcmp(command, "--version") || !strcmp(command, "-V"))
@@ -170,12 +169,12 @@ int main(int argc, char **argv)
         !strcmp(command, "-h")) {
         if (argc > 2) {
             char *help[] = {argv[2], (char[]){"--help"}, NULL};
-            return program_find(argv[2]) ? run(program_find(argv[2]), 2, help)
-                                         : usage_unknown(argv[2]);
+            p = program_find(argv[2]);
+            return p ? run(p, 2, help) : usage_unknown(argv[2]);
         }
         print_help();
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    return program_find(command) ? run(program_find(command), argc - 1, argv + 1)
-                                 : usage_unknown(command);
+    p = program_find(command);
+    return p ? run(p, argc - 1, argv + 1) : usage_unknown(command);
 }

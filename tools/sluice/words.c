@@ -76,7 +76,7 @@ static int one_word(struct line_words *w, const char **at, struct slu_buf *b,
         rc = slu_fail(err, SLU_E_USAGE, "! alone stands between programs");
     }
     *at = s;
-    return rc ? rc : line_add(w, (const char *)b->data, b->len, err);
+    return rc ? rc : line_add(w, b->len ? (const char *)b->data : "", b->len, err);
 }
 
 int line_split(struct line_words *w, const char *text, bool comments,

@@ -179,11 +179,6 @@ $(SLUICE): $(TOOL_OBJ) $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 $(BIN): $(SLUICE)
 	$(Q)ln -sfn sluice $@
-$O/tools/sluice/sluice.o: CPPFLAGS_ALL += -DSLU_PROGRAM_PREFIX='"$(PROGRAM_PREFIX)"'
-$O/tools/sluice/sluice.o: $O/prefix
-$O/prefix: force
-	@mkdir -p $(@D)
-	@echo '$(PROGRAM_PREFIX)' | cmp -s - $@ || echo '$(PROGRAM_PREFIX)' > $@
 
 $O/bin/$(PROGRAM_PREFIX)sluice-%: $(SCRIPTS)
 	@mkdir -p $(@D)

@@ -312,8 +312,8 @@ static int start_chat(struct chat *c, struct slu_err *err)
     char path[PATH_MAX];
     int fd[2];
 
-    if (!program_path("sluice-chat", path))
-        return slu_fail(err, SLU_E_LIMIT, "the path of sluice-chat is too long");
+    if (!script_path("sluice-chat", path))
+        return slu_fail(err, SLU_E_IO, "there is no sluice-chat beside sluice");
     if (pipe2(fd, O_CLOEXEC) < 0)
         return slu_fail_errno(err, "a pipe");
     posix_spawn_file_actions_t does;

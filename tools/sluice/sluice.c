@@ -1,5 +1,6 @@
 /* sluice.c - main(): all programs are one executable, `sluice`. A link to it by the name
  * of a program is that program, as is `sluice PROGRAM`. */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,10 +10,6 @@
 
 #include "lib/base/err.h"
 #include "tools/sluice/sluice.h"
-
-#ifndef SLU_PROGRAM_PREFIX
-#define SLU_PROGRAM_PREFIX "" /* begins the names of links and scripts */
-#endif
 
 /* The programs in the order of the data's way, and the scripts. */
 static const struct program programs[] = {
@@ -68,17 +65,42 @@ int usage_unknown(const char *name)
                        list);
 }
 
-bool program_path(const char *name, char path[PATH_MAX])
+/* Whether the name is `tail`, behind the prefix that an installation may have. */
+static bool ends_with(const char *name, const char *tail)
+{
+    const size_t n = strlen(name), m = strlen(tail);
+
+    return n >= m && !strcmp(name + n - m, tail);
+}
+
+/* Sets path to the executable's own; returns where its name begins. NULL: too long. */
+static char *own_path(char path[PATH_MAX])
 {
     const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
     if (n <= 0)
-        return false;
+        return NULL;
     path[n] = 0;
     char *slash = strrchr(path, '/');
-    if (!slash)
+    return slash ? slash + 1 : NULL;
+}
+
+bool script_path(const char *name, char path[PATH_MAX])
+{
+    char *at = own_path(path);
+    const struct dirent *e;
+
+    if (!at)
         return false;
-    const size_t room = PATH_MAX - (size_t)(slash + 1 - path);
-    const int len = snprintf(slash + 1, room, SLU_PROGRAM_PREFIX "%s", name);
+    *at = 0;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return false;
+    while ((e = readdir(dir)) && !ends_with(e->d_name, name))
+        ;
+    const size_t room = PATH_MAX - (size_t)(at - path);
+    const int len = e ? snprintf(at, room, "%s", e->d_name) : -1;
+    closedir(dir);
     return len >= 0 && (size_t)len < room;
 }
 
@@ -109,9 +131,13 @@ static int make_links(const char *dir)
     for (int make = 0; make < 2; make++) /* all or none */
         for (int i = 0; i < N_PROGRAM; i++) {
             const char *name = programs[i].name;
-            if (!program_path(name, target) ||
+            const bool there =
+                programs[i].tool ? own_path(target) != NULL : script_path(name, target);
+            if (!there ||
                 snprintf(link, sizeof link, "%s/%s", dir, name) >= (int)sizeof link)
-                return usage_error("--link: %s: the path is too long", dir);
+                return usage_error("--link: %s/%s: the path is too long, or there is "
+                                   "no %s beside sluice",
+                                   dir, name, name);
             if (!make) {
                 if (access(link, F_OK) < 0)
                     continue;
@@ -134,8 +160,8 @@ static int run(const struct program *p, int argc, char **argv)
     if (p->tool)
         return cli_main(p->tool, argc, argv);
     char path[PATH_MAX];
-    if (!program_path(p->name, path))
-        return usage_error("%s: its folder cannot be found", p->name);
+    if (!script_path(p->name, path))
+        return usage_error("%s: there is none beside sluice", p->name);
     argv[0] = path;
     execv(path, argv);
     usage_error("%s: %s", path, strerror(errno));
@@ -144,14 +170,11 @@ static int run(const struct program *p, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const char prefix[] = SLU_PROGRAM_PREFIX;
     const char *name = argc ? argv[0] : "sluice", *slash = strrchr(name, '/');
-    if (slash)
-        name = slash + 1;
-    const bool prefixed = !strncmp(name, prefix, sizeof prefix - 1);
-    const struct program *p = prefixed ? program_find(name + sizeof prefix - 1) : NULL;
-    if (p)
-        return run(p, argc, argv);
+    const struct program *p;
+    for (int i = 0; i < N_PROGRAM; i++)
+        if (programs[i].tool && ends_with(slash ? slash + 1 : name, programs[i].name))
+            return cli_main(programs[i].tool, argc, argv);
 
     const char *command = argc > 1 ? argv[1] : "help";
     if (!strcmp(command, "--version") || !strcmp(command, "-V"))

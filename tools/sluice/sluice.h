@@ -14,8 +14,9 @@ struct program {
 
 /* The program of that name; of a script also without "sluice-". NULL: there is none. */
 const struct program *program_find(const char *name);
-/* Sets path to that of a program or script beside the executable. False: too long. */
-bool program_path(const char *name, char path[PATH_MAX]);
+/* Sets path to that of a script beside the executable, whose name may have a prefix.
+ * False: there is none, or the path is too long. */
+bool script_path(const char *name, char path[PATH_MAX]);
 /* Prints one line about the command line; returns the exit status 2. */
 int usage_error(const char *fmt, ...) SLU_PRINTF(1, 2);
 /* The same, about a name that is no program's. */

@@ -18,7 +18,9 @@
  *       ordinals, XXH3-64 of these seven
  *   2   for stages with SLU_STAGE_NAMES: the stream's header and names
  *       (workfile_names.h)
- *   3…  each table that the stage writes, with a section for each cell: rows of n_word
+ *   3   for stages with SLU_STAGE_NAMES: the vocabulary (workfile_names.h), if a stage
+ *       without an input stream writes a stream or a set from this file
+ *   4…  each table that the stage writes, with a section for each cell: rows of n_word
  *       numbers; or key (low, high), number of bytes, bytes, zeros to a multiple of 8
  *
  * A file that is complete and was made from the same inputs is not made again. If the
@@ -51,9 +53,7 @@ enum {
     SLU_STAGE_RANGES = 8, /* one job for each range; without ONE and RANGES: one job
                              for each part */
     SLU_STAGE_SET = 32,   /* writes a folder of files, which records what is done */
-    SLU_STAGE_NAMES = 16, /* its file has the stream's header and names, and the
-                             vocabulary if a stage without an input stream writes a
-                             stream from this file */
+    SLU_STAGE_NAMES = 16, /* its file has the stream's header and names */
     SLU_STAGE_HERE = 64,  /* only runs in one process */
 };
 

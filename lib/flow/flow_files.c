@@ -252,9 +252,11 @@ static int read_names(struct slu_flow *f, const struct slu_stage *s,
                       struct slu_err *err)
 {
     bool vocab = first && !f->cfg->reader && gives_vocab(f, s);
-    int rc =
-        slu_workfile_get_stream(file, SEC_STREAM, f->names, vocab, &to->names, err);
+    int rc = slu_workfile_get_stream(file, SEC_STREAM, f->names, &to->names, err);
 
+    if (!rc && vocab)
+        rc = slu_workfile_get_vocab(file, SEC_VOCAB, to->names.header.vocab_size,
+                                    f->names, err);
     if (!rc && slu_header_compatible(&f->header, &to->names.header, err))
         rc = slu_err_at(err, "%s", slu_workfile_path(file));
     return rc;
@@ -510,8 +512,12 @@ static int put_beside(struct slu_flow *f, struct slu_workfile_out *o,
     if (!rc && f->stage->flags & SLU_STAGE_NAMES) {
         rc = slu_workfile_section(o, SEC_STREAM, err);
         if (!rc)
-            rc = slu_workfile_put_stream(o, &f->header, f->names,
-                                         gives_vocab(f, f->stage), err);
+            rc = slu_workfile_put_stream(o, &f->header, f->names, err);
+        if (!rc && gives_vocab(f, f->stage)) {
+            rc = slu_workfile_section(o, SEC_VOCAB, err);
+            if (!rc)
+                rc = slu_workfile_put_vocab(o, f->names, err);
+        }
     }
     return rc;
 }

@@ -11,7 +11,7 @@
 #include "workfile_stage.h"
 
 /* Numbers of sections, of counts, and of words in a part's row. */
-enum { SEC_MADE, SEC_PARTS, SEC_STREAM, SEC_TABLES };
+enum { SEC_MADE, SEC_PARTS, SEC_STREAM, SEC_VOCAB, SEC_TABLES };
 enum { N_SEQUENCE, N_TOKEN, N_RANGE, N_LONGEST, N_SPAN, N_IDS, N_WAY };
 enum {
     PART_ID,

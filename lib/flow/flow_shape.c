@@ -151,7 +151,7 @@ int slu_flow_first_header(struct slu_flow *f, struct slu_err *err)
         memcpy(stream.header.fingerprint, slu_workfile_head(file)->fingerprint,
                sizeof stream.header.fingerprint);
     else if (!rc)
-        rc = slu_workfile_get_stream(file, SEC_STREAM, names, false, &stream, err);
+        rc = slu_workfile_get_stream(file, SEC_STREAM, names, &stream, err);
     if (!rc)
         rc = slu_header_copy(&f->header, &stream.header, err);
     slu_workfile_stream_release(&stream);

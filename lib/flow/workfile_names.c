@@ -21,21 +21,13 @@ static int put_source(void *ctx, uint64_t ordinal, const char *name,
 }
 
 int slu_workfile_put_stream(struct slu_workfile_out *o, const struct slu_header *h,
-                            struct slu_names *names, bool vocab, struct slu_err *err)
+                            struct slu_names *names, struct slu_err *err)
 {
     uint32_t n_domain = slu_names_n_domain(names);
     struct slu_buf b = SLU_BUF_INIT;
     uint64_t n_source;
-    int rc = vocab ? slu_names_read_vocab(names, err) : SLU_OK;
-    const struct slu_vocab_table *v = vocab ? slu_names_vocab(names) : NULL;
-    if (!rc)
-        rc = slu_header_encode(h, &b, err);
+    int rc = slu_header_encode(h, &b, err);
 
-    if (!rc)
-        rc = slu_workfile_put_bytes(o, b.data, b.len, err);
-    slu_buf_clear(&b);
-    if (!rc && v)
-        rc = slu_vocab_encode(v, &b, err);
     if (!rc)
         rc = slu_workfile_put_bytes(o, b.data, b.len, err);
     slu_buf_release(&b);
@@ -51,6 +43,21 @@ int slu_workfile_put_stream(struct slu_workfile_out *o, const struct slu_header 
         const char *name = slu_names_domain(names, i);
         rc = slu_workfile_put_bytes(o, name, strlen(name), err);
     }
+    return rc;
+}
+
+int slu_workfile_put_vocab(struct slu_workfile_out *o, struct slu_names *names,
+                           struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = slu_names_read_vocab(names, err);
+    const struct slu_vocab_table *v = slu_names_vocab(names);
+
+    if (!rc && v)
+        rc = slu_vocab_encode(v, &b, err);
+    if (!rc && v)
+        rc = slu_workfile_put_bytes(o, b.data, b.len, err);
+    slu_buf_release(&b);
     return rc;
 }
 
@@ -116,8 +123,8 @@ static int get_domains(struct slu_workfile *f, struct slu_names *names,
 }
 
 int slu_workfile_get_stream(struct slu_workfile *f, uint64_t section,
-                            struct slu_names *names, bool vocab,
-                            struct slu_workfile_stream *s, struct slu_err *err)
+                            struct slu_names *names, struct slu_workfile_stream *s,
+                            struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
 
@@ -129,16 +136,30 @@ int slu_workfile_get_stream(struct slu_workfile *f, uint64_t section,
     if (!rc && slu_header_decode(&s->header, b.data, b.len, NULL))
         rc = slu_workfile_damaged(f, err);
     if (!rc)
-        rc = slu_workfile_get_bytes(f, &b, err);
-    if (!rc && b.len && vocab &&
-        slu_vocab_decode(names, s->header.vocab_size, b.data, b.len, NULL))
-        rc = slu_workfile_damaged(f, err);
-    if (!rc)
         rc = get_sources(f, names, &b, err);
     if (!rc)
         rc = get_domains(f, names, s, &b, err);
     if (!rc)
         rc = slu_workfile_end(f, err);
+    slu_buf_release(&b);
+    return rc;
+}
+
+int slu_workfile_get_vocab(struct slu_workfile *f, uint64_t section,
+                           uint64_t vocab_size, struct slu_names *names,
+                           struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+
+    if (!slu_workfile_len(f, section))
+        return SLU_OK;
+    int rc = slu_workfile_begin(f, section, err);
+    if (!rc)
+        rc = slu_workfile_get_bytes(f, &b, err);
+    if (!rc)
+        rc = slu_workfile_end(f, err);
+    if (!rc && slu_vocab_decode(names, vocab_size, b.data, b.len, NULL))
+        rc = slu_workfile_damaged(f, err);
     slu_buf_release(&b);
     return rc;
 }

@@ -410,8 +410,8 @@ def forged():
     shutil.rmtree("bad", ignore_errors=True)
     shutil.copytree("good", "bad")
     w = Work("good/sign.1-of-3")
-    rows = struct.unpack("<%dQ" % (len(w.section[5]) // 8), w.section[5])
-    w.section[5] = struct.pack("<%dQ" % len(rows), *(v | 0xff << 48 if i % 3 == 2 else v for i, v in enumerate(rows)))
+    rows = struct.unpack("<%dQ" % (len(w.section[6]) // 8), w.section[6])
+    w.section[6] = struct.pack("<%dQ" % len(rows), *(v | 0xff << 48 if i % 3 == 2 else v for i, v in enumerate(rows)))
     open("bad/sign.1-of-3", "wb").write(w.bytes())
     os.unlink("bad/group.0-of-2")
     refuses("group: a band that there is not", ["dedup"] + NEAR + ["--work", "bad", "--stage", "group", "--part", "0/2"],

@@ -100,7 +100,10 @@ static void as_stream(struct slu_workfile *f, uint64_t section)
     struct slu_workfile_stream s;
     struct slu_names *names;
     must(slu_names_new(&names, &err) == SLU_OK);
-    int rc = slu_workfile_get_stream(f, section, names, true, &s, &err);
+    int rc = slu_workfile_get_stream(f, section, names, &s, &err);
+    must(!rc || err.msg[0]);
+    if (!rc)
+        rc = slu_workfile_get_vocab(f, section + 1, s.header.vocab_size, names, &err);
     must(!rc || err.msg[0]);
     for (uint64_t i = 0; !rc && i < s.n_domain; i++)
         must(slu_names_domain(names, s.domain[i]) != NULL);

@@ -48,7 +48,9 @@ static void write_names(struct slu_workfile_out *o)
     assert_int_equal(slu_names_domain_number(names, "web", 3, &number, NULL), 0);
     assert_int_equal(slu_names_domain_number(names, "code", 4, &number, NULL), 0);
     slu_names_lend_vocab(names, &v);
-    assert_int_equal(slu_workfile_put_stream(o, &h, names, true, NULL), 0);
+    assert_int_equal(slu_workfile_put_stream(o, &h, names, NULL), 0);
+    assert_int_equal(slu_workfile_section(o, 1, NULL), 0);
+    assert_int_equal(slu_workfile_put_vocab(o, names, NULL), 0);
     slu_names_free(names);
     slu_header_release(&h);
 }
@@ -86,7 +88,9 @@ static int read_file(const char *path, struct slu_names *names)
     int rc = slu_workfile_open(&f, path, KIND, NULL);
 
     if (rc == SLU_OK)
-        rc = slu_workfile_get_stream(f, 0, names, true, &s, NULL);
+        rc = slu_workfile_get_stream(f, 0, names, &s, NULL);
+    if (rc == SLU_OK)
+        rc = slu_workfile_get_vocab(f, 1, s.header.vocab_size, names, NULL);
     if (rc == SLU_OK) {
         assert_int_equal(s.header.bucket[0], 64);
         assert_string_equal(s.header.step[0].arguments, "--min 64");

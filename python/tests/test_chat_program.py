@@ -366,15 +366,19 @@ HOSTILE = {  # what is in a template: a word of the message
 
 
 def test_limits() -> None:
-    """Templates of strangers take no more memory, time and output than is said, and each is a record's error."""
+    """Templates of strangers take no more memory, time and output than is said, and each is a record's error: one of
+    each kind skips a record (CHECK_FULL=1: all)."""
+    seen: set[str] = set()
     record = lines({"messages": [user("a" * 99), assistant("b")]})
     for k, (text, word) in enumerate(HOSTILE.items()):
         t = template("{% if messages[0].content != 'no' %}" + text + "{% endif %}" + TEMPLATE, f"hostile-{k}.jinja")
         fine = lines({"messages": [user("no"), assistant("b")]})
         status, err = limited("-t", t, stdin=record, mebibyte=700, seconds=10)
         assert status == 1 and word in err and "standard input:1: " in err and err.count("\n") == 1, (text, err)
-        out, err = chat("-t", t, "--on-error=skip", stdin=fine + record + fine)
-        assert len(out.splitlines()) == 2 and "template-limit 1 dialogue" in err, (text, err)
+        if word not in seen or os.environ.get("CHECK_FULL"):
+            out, err = chat("-t", t, "--on-error=skip", stdin=fine + record + fine)
+            assert len(out.splitlines()) == 2 and "template-limit 1 dialogue" in err, (text, err)
+        seen.add(word)
     # While it is compiled: constants are folded then.
     for text, word in (
         ("{{ 'x'|center(199999999) }}", "memory"), ("{{ " + "(" * 9999 + "1" + ")" * 9999 + " }}", "compiled"),

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,13 @@ def compare(q: sluice.Sequence, r: dict[str, Any], where: Any) -> None:
         assert mine == [x.get(name) for x in s], (where, name)
     padding = sum(x["length"] for x in s if x.get("padding"))
     assert q.padding == padding
-    assert q.cu_seqlens.tolist() == [sum(lengths[:i]) for i in range(len(s) + 1)]
-    positions = [i for n in lengths for i in range(n)]
-    assert q.position_ids.tolist() == positions
+    assert q.cu_seqlens.tolist() == [0, *accumulate(lengths)]
+    positions = np.concatenate([np.arange(n) for n in lengths])
+    assert np.array_equal(q.position_ids, positions)
     real = len(positions) - padding
-    trained = r.get("mask", [i < real for i in range(len(positions))])
-    assert q.trained.tolist() == [bool(t) for t in trained], where
-    assert q.loss_mask.tolist() == [p > 0 and bool(t) for p, t in zip(positions, trained)], where
+    trained = np.array(r.get("mask", np.arange(len(positions)) < real), bool)
+    assert np.array_equal(q.trained, trained), where
+    assert np.array_equal(q.loss_mask, trained & (positions > 0)), where
 
 
 def compare_set(where: str, verify: bool) -> None:

@@ -29,7 +29,7 @@ tokenize --seed 5 --id-field id --domain-field domain in/*.jsonl* | dedup --seed
     dedup --seed 5 --near --threshold 0.7 | decompose --seed 5 --min 64 --max 1024 --label-token | pack --seed 5 |
     shuffle -q --seed 5 --format wds --shard-sequences 64 -o pipe
 good=$(sha_tree pipe)
-for n in ${MORE:+1 8} 3; do
+for n in ${MORE:+1} ${FULL:+8} 3; do
     recipe $n >recipe-$n
     status "$n parts" 0 sluice-batch --local 2 recipe-$n out-$n
     parts="parts 0-$((n - 1))"

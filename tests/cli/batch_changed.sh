@@ -48,7 +48,7 @@ tail -n 20 c.jsonl >in.more
 short() { printf '%s\n' 'input = in.jsonl' 'parts = 2' 'tokenize = --id-field id' 'decompose = --min 64 --max 512' | sed "$@"; }
 short -e '' >short
 changes() { # one a line: what is said, a tab, the change
-    [ -z "$MORE" ] || cat <<'EOT'
+    [ -z "$FULL" ] || cat <<'EOT'
 tokenize: was made without --sample, now --sample=0.5	s/--id-field/--sample 0.5 --id-field/
 tokenize: was made without --domain, now --domain=x	s/--id-field/--domain x --id-field/
 EOT
@@ -216,7 +216,6 @@ for c in mv rm rmdir find cp mkdir; do
 done
 sluice-batch --local 2 first made >/dev/null
 killed=0 n=20 ended=1 step=40
-[ -z "$MORE" ] || step=21
 [ -z "$FULL" ] || step=7
 while [ "$ended" != 0 ] && [ $n -lt 600 ]; do
     rm -rf victim
@@ -247,7 +246,6 @@ for c in awk sed cat find grep xargs mv rm sort cmp; do
     chmod +x one/$c
 done
 n=7 killed=0 step=61
-[ -z "$MORE" ] || step=41
 [ -z "$FULL" ] || step=1
 while rm -rf victim && cp -a made victim && : >count; do
     code env PATH="$PWD/one:$PATH" COUNT="$PWD/count" AT=$n sluice-batch init small victim >/dev/null 2>&1

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# shards_replaced.sh - `shuffle --replace-set` that fails or is killed: on a full disk, at every call that renames, in
+# shards_replaced.sh - `shuffle --replace-set` that fails or is killed: on a full disk, at calls that rename (all in check-full), in
 # folders that cannot be renamed or have files of others, the old set or the new one is there afterwards, whole, by bytes;
 # readers say what is going on; the next call of the same command on the same input finishes it. A pipe from a set into itself.
 # check-more: longer
@@ -45,7 +45,7 @@ every() {
     what=$1 n=0 between=0
     shift
     : >bad
-    for ((at = 1; ; at += $(longer 2 1))); do
+    for ((at = 1; ; at += ${FULL:-2})); do
         injected "$@" SHIM_AT=name:$at || break
         n=$((n + 1))
         whole "$what, name:$at"
@@ -66,7 +66,7 @@ theirs=
 n=0
 for do in 5 28 ${MORE:+"5 SHIM_XDEV=1"}; do
     [ "$do" != 28 ] || theirs=1
-    for ((at = 1; ; at += $(longer 3 1))); do
+    for ((at = 1; ; at += ${FULL:-3})); do
         # shellcheck disable=SC2086 # it may be two words
         injected SHIM_DO=$do SHIM_AT=name:$at || break
         if [ $ended = 0 ]; then # a file that cannot have its name at once has another one first

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # tokens_device.sh - the scan of files of ids on a device: the same bytes as on the CPU, and a device that fails at any
-# call. The device is a fake (tests/fake), which auto uses for all work.
+# call (each fifth; in check-full each). The device is a fake (tests/fake), which auto uses for all work.
 # check-more: whole
 
 have inspect || return 0
@@ -38,7 +38,7 @@ check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "a
 
 for mode in "" :lost :late; do
     n=0 bad=
-    while n=$((n + ${MORE:-5})); do
+    while n=$((n + ${FULL:-5})); do
         got=$(SLU_FAKE_FAIL=$n$mode SLU_FAKE_LOG=log "$fake/inspect" --histogram --device auto $raw 2>err | sha)
         [ "$got" = "$hist" ] && [ "$(grep -c "the CPU does its work" err)" -le 1 ] || bad="$bad auto:$n"
         SLU_FAKE_FAIL=$n$mode code "$fake/inspect" --histogram --device cuda $raw >out 2>err

@@ -274,7 +274,7 @@ def many(r, n):
 
 
 r = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
-for number in range(int(sys.argv[2]) if len(sys.argv) > 2 else 60 if MORE else 15):
+for number in range(int(sys.argv[2]) if len(sys.argv) > 2 else 60 if os.environ.get("CHECK_FULL") else 15):
     one(r, number, r.choice([3, 100, 1500]))
 twins(r)
 joined(r)

@@ -51,7 +51,7 @@ def contiguous(cuts, length):
 
 # ---- greedy ----
 
-near = sorted({2**i + d for i in range(14 if os.environ.get("CHECK_MORE") else 11) for d in range(-64, 72) if 0 < 2**i + d})
+near = sorted({2**i + d for i in range(14 if os.environ.get("CHECK_FULL") else 11) for d in range(-64, 72) if 0 < 2**i + d})
 near = near + [20000, 65535, 65536, 65537]
 docs = Corpus(near)
 stream = docs.stream()

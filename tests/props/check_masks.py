@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tokstream  # noqa: E402
 
 BIN = os.environ.get("BIN", "build/bin")
-N = 200 if os.environ.get("CHECK_FULL") else 100 if os.environ.get("CHECK_MORE") else 40  # dialogues
+N = 200 if os.environ.get("CHECK_FULL") else 40  # dialogues
 bad = 0
 
 

@@ -169,7 +169,7 @@ def spelled(words):
 
 pool = [paragraph() for _ in range(150)]
 docs = []
-for i in range(420 if os.environ.get("CHECK_MORE") else 200):
+for i in range(420 if os.environ.get("CHECK_FULL") else 200):
     kind, parts = rng.random(), []
     for _ in range(rng.choice([1, 1, 2, 3, 5, 9])):
         words = list(rng.choice(pool)) if rng.random() < 0.5 else paragraph()

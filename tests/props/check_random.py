@@ -9,4 +9,4 @@ from streams import need  # noqa: E402
 import jobs  # noqa: E402
 
 need("tokenize", "dedup", "decompose", "pack", "shuffle", "schedule", "inspect")
-jobs.main(["--seed", "quick", "--jobs", "20" if os.environ.get("CHECK_MORE") else "12", "-j", "1"])
+jobs.main(["--seed", "quick", "--jobs", "20" if os.environ.get("CHECK_FULL") else "12", "-j", "1"])

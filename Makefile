@@ -65,6 +65,9 @@ endif
 %_avx2.o: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mfma
 %_avx512.o: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
 
+# The only object of programs without shared libraries that is another than that of the others (packaging.mk).
+%/module.o: CPPFLAGS_ALL += $(if $(filter -static,$(LDFLAGS)),-DSLU_STATIC)
+
 # Floating-point results decide bytes of the output here: without contraction all hosts agree.
 %/pack_nnls.o: SIMD_FLAGS := -ffp-contract=off
 

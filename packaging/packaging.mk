@@ -81,13 +81,18 @@ dist:
 STATIC = $O/static
 STATIC_NAME = sluice-$(VERSION)-linux-$(firstword $(subst -, ,$(MACHINE)))
 STATIC_MAKE = $(MAKE) --no-print-directory O='$(STATIC)' CUDA=0 ARROW=0 FASTTEXT=0 PKG_CONFIG='$(PKG_CONFIG) --static' \
-    CPPFLAGS=-DSLU_STATIC LDFLAGS='-static -L$(STATIC)/lib' PROGRAM_PREFIX=
+    LDFLAGS='-static -L$(STATIC)/lib' PROGRAM_PREFIX=
 LICENCES = CC='$(CC)' packaging/licences $(patsubst -l%,%,$(shell $(PKG_CONFIG) --static --libs-only-l $(PKGS)))
 
 $(STATIC)/lib/libsimdjson.a: packaging/static-libs
 	CC='$(CC)' CXX='$(CXX)' packaging/static-libs '$(@D)' > '$(STATIC).log' 2>&1 || { cat '$(STATIC).log' >&2; exit 1; }
 
-static: $(STATIC)/lib/libsimdjson.a
+# Objects that are compiled alike are copied, not compiled again: all but module.o and those of CUDA.
+STATIC_SAME = $(filter-out %/module.o %.cu.o %/none.o,$(LIB_OBJ) $(TOOL_OBJ))
+
+static: $(STATIC)/lib/libsimdjson.a $(STATIC_SAME)
+	@$(STATIC_MAKE) '$(STATIC)/flags'
+	@cd '$O' && cp -u --parents $(STATIC_SAME:$O/%=%) '$(abspath $(STATIC))'
 	@$(STATIC_MAKE) programs
 
 dist-static: static

@@ -15,15 +15,15 @@ be (slu_tokenizer_cut), and at each of --levels, values of SLUICE_SIMD
 ("best": what the program chooses; "all": that and those that this CPU has), and from the program
 itself with -T1 and -T2. A vocabulary is built once and then read as it was compiled.
 
-Without --full (or JUDGES_FULL=1), every vocabulary from a package is compared on 1 MB of text, and
-the first of each family (those that are split by the same scanner) on all other texts, but on each
-code point in four of the contexts, and on one in 16 of the unassigned and private ones. Most time
+Without --full (or JUDGES_FULL=1), the first vocabulary of each family (those that are split by the same
+scanner) is compared on 1 MB of text and on all other texts, but on each code point in two of the
+contexts, on one in 16 of the unassigned and private ones, and on a third of the random bytes. Most time
 is the references' own. --full alone compares:
 
-  - 50 MB of text, every unassigned and private code point, and each in all contexts;
-  - all of the other texts with each vocabulary, not a part of them (LATER; other ones for each
+  - 50 MB of text, every unassigned and private code point, each in all contexts, and all random bytes;
+  - all of the texts with each vocabulary, not a part of them (LATER; other ones for each
     vocabulary) where it is not the first of its family; of white space also with special tokens parsed;
-  - with variants all of the text, not a fiftieth, and all long runs, not a third;
+  - with variants all of the texts, not a part of them (SHORT): of the corpus a fiftieth;
   - levels other than the best on code points and random bytes, with variants, and for all but the
     first of a family on anything but text and long runs; the best level also by its name;
   - all pieces of pre-tokenizers, not a third (of code points a ninth).
@@ -81,9 +81,10 @@ def digest(ids):
 
 
 # Of a kind's texts, a variant of a vocabulary is compared on one in so many, each variant on others.
-SHORT = {"code points": 24, "soup": 12, "white": 3, "mixes": 3, "long runs": 3, "marks": 2, "capitals": 2, "blocks": 2}
-# The same of a vocabulary that is not the first of its family.
-LATER = {"code points": 16, "soup": 12, "white": 3, "mixes": 2, "long runs": 3}
+SHORT = {"code points": 96, "soup": 48, "white": 6, "mixes": 9, "long runs": 9, "added": 3, "marks": 6, "capitals": 4, "blocks": 4}
+# The same of the first vocabulary of a family, and of another.
+FIRST = {"code points": 4, "soup": 3}
+LATER = {"code points": 64, "soup": 36, "white": 6, "mixes": 6, "long runs": 6, "corpus": 4, "added": 3}
 
 
 class Judge:
@@ -198,8 +199,9 @@ class Judge:
         if self.args.full:
             return texts
         if v.short:
-            return self.thin(texts, SHORT.get(kind, 1), turn)
-        return self.thin(texts, 2 if first and kind == "code points" else 1 if first else LATER.get(kind, 1), turn)
+            by = 24 if kind == "code points" and v.tok.normalizer else SHORT.get(kind, 1)  # each may have another form
+            return self.thin(texts, by, turn)
+        return self.thin(texts, (FIRST if first else LATER).get(kind, 1), turn)
 
     def levels(self, v, kind, first):
         """Those beyond the one that is compared on everything."""

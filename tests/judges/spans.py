@@ -31,7 +31,7 @@ STRIP = [("<|left|>", "lstrip special"), ("<|right|>", "rstrip special"), ("<|bo
 LEFT_WHITE = [("<|left|>", "lstrip special"), (" <s> ", "lstrip"), ("\n\n", "lstrip"), ("  ", "lstrip special")]
 BOTH_WHITE = STRIP + [("\n\n", "lstrip rstrip"), ("\t", "lstrip rstrip special")]
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
-N = 2000
+N = 2000 if os.environ.get("JUDGES_FULL") else 500  # records of each kind
 
 # Characters that the normal forms compose, take apart or put in order, and one of each kind that they change alone.
 FORMED = ["e\u0301", "\u00e9", "e\u0302\u0323", "e\u0323\u0302\u0301", "q\u0307\u0323", "\u0301", "\u212b", "\u0958", "a\u0344", "\ufb03",

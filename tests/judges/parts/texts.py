@@ -19,7 +19,7 @@ def code_points(every):
     Unicode, or private, only one in `every`."""
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and (every == 1 or assigned(c) or c % every == 7)]
     for k, i in enumerate(range(0, len(chars), 1500)):
-        # Who takes every second document has each character in half of the contexts, and each context.
+        # Who takes every fourth document has each character in two of the contexts, and each context.
         for around in CONTEXTS[k % 8:] + CONTEXTS[:k % 8]:
             yield "".join(around.replace("%s", c) for c in chars[i:i + 1500])
 

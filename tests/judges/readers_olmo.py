@@ -33,6 +33,8 @@ except ImportError as e:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.path.abspath(os.environ.get("BIN", "build/bin")) + "/" + os.environ.get("PROGRAM_PREFIX", "")
+# Documents of the first set; JUDGES_FULL=1: all that the others have.
+ALL, FEW = 700, 700 if os.environ.get("JUDGES_FULL") else 300
 TEXT = os.path.abspath(os.path.join(os.environ.get("O", "build"), "judges/corpus/docs-en-0000.jsonl.zst"))
 failed = False
 
@@ -179,9 +181,9 @@ def check_documents():
 
 def check_input(folder):
     """Documents as the dolma toolkit lays them out, and rows by OLMo-core's own function."""
-    texts = records("doc.tks")
+    texts = records("few.tks")
     ids = np.concatenate([np.array(r["tokens"], np.uint16) for r in texts])
-    eos = json.loads(run("inspect", "--json", "doc.tks"))["eos_id"]
+    eos = json.loads(run("inspect", "--json", "few.tks"))["eos_id"]
     m = np.memmap("dolma.npy", mode="w+", dtype=np.uint16, shape=ids.shape)
     m[:] = ids
     m.flush()
@@ -223,12 +225,15 @@ def main(folder):
     os.chdir(folder)
     with open("text.jsonl", "wb") as f:
         p = subprocess.Popen(["zstd", "-dcq", TEXT], stdout=subprocess.PIPE)
-        for line, _ in zip(p.stdout, range(700)):
+        for line, _ in zip(p.stdout, range(ALL)):
             f.write(line)
         p.kill()
     run("tokenize", "-q", "-o", "doc.tks", "text.jsonl")
-    pieces = run("decompose", "-q", "--min", 32, "--max", 1024, "doc.tks")
-    run("shuffle", "-q", "--seed", 2, "--format", "olmo", "-o", "set", "--shard-sequences", 300,
+    with open("text.jsonl", "rb") as f:
+        few = b"".join(line for line, _ in zip(f, range(FEW)))
+    run("tokenize", "-q", "-o", "few.tks", stdin=few)
+    pieces = run("decompose", "-q", "--min", 32, "--max", 1024, "few.tks")
+    run("shuffle", "-q", "--seed", 2, "--format", "olmo", "-o", "set", "--shard-sequences", 300 * FEW // ALL,
         stdin=run("pack", "-q", stdin=pieces))
     check_input(folder)
     check_documents()

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/base/io.h"
+#include "lib/base/thread.h"
 #include "parquet.h"
 
 #define CHUNK_BYTE ((size_t)256 << 10) /* bytes that are decoded at a time */
@@ -189,7 +190,7 @@ static int start_threads(struct slu_input_source *src, struct pq *q,
         clear_slot(&q->slot[i]);
     pthread_mutex_lock(&q->lock); /* because the threads read n_thread */
     while (q->n_thread < n &&
-           pthread_create(&q->thread[q->n_thread], NULL, thread_main, q) == 0)
+           slu_thread_start(&q->thread[q->n_thread], thread_main, q) == 0)
         q->n_thread++;
     pthread_mutex_unlock(&q->lock);
     return SLU_OK; /* without threads, the caller decodes */

@@ -104,7 +104,7 @@ void slu_shards_queue_begin(struct slu_shards *s, unsigned n_threads)
         return;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->change, NULL);
-    q->on = !pthread_create(&q->thread, NULL, closer, s);
+    q->on = !slu_thread_start(&q->thread, closer, s);
     if (!q->on) {
         pthread_cond_destroy(&q->change);
         pthread_mutex_destroy(&q->lock);

@@ -11,6 +11,7 @@
 #include "formats/shards/shard.h"
 #include "lib/stream/steps.h"
 #include "lib/base/json.h"
+#include "lib/base/thread.h"
 #include "lib/stream/domains.h"
 
 /* The stream of a set without sequences: it keeps header and vocabulary. */

@@ -1,4 +1,5 @@
 #include "pipe.h"
+#include "thread.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -316,7 +317,7 @@ int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx, void *const *j
     *handle = &p;
     for (unsigned i = 1; i < n_threads; i++) {
         h[i] = (struct helper){.p = &p, .worker = i};
-        if (pthread_create(&h[i].thread, NULL, run_helper, &h[i]))
+        if (slu_thread_start(&h[i].thread, run_helper, &h[i]))
             break; /* fewer threads, the same result */
         started = i;
         pthread_mutex_lock(&p.mu);

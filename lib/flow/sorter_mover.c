@@ -60,7 +60,7 @@ bool slu_mover_start(struct slu_sorter *s)
     pthread_mutex_init(&m->mu, NULL);
     pthread_cond_init(&m->changed, NULL);
     s->mover = m;
-    if (!pthread_create(&m->thread, NULL, move, s))
+    if (!slu_thread_start(&m->thread, move, s))
         return true;
     pthread_cond_destroy(&m->changed);
     pthread_mutex_destroy(&m->mu);

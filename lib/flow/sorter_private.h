@@ -5,11 +5,11 @@
 #ifndef SLU_SORTER_PRIVATE_H
 #define SLU_SORTER_PRIVATE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/thread.h"
 #include "radix.h"
 #include "sorter.h"
 #include "spill.h"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/io.h"
+#include "lib/base/thread.h"
 
 /* ---- the file ---- */
 
@@ -142,7 +143,7 @@ struct slu_spill_queue *slu_spill_queue_new(unsigned n_threads)
     pthread_cond_init(&q->come, NULL);
     pthread_cond_init(&q->done, NULL);
     while (q->n_threads < n_threads && q->n_threads < MAX_THREADS &&
-           !pthread_create(&q->thread[q->n_threads], NULL, serve, q))
+           !slu_thread_start(&q->thread[q->n_threads], serve, q))
         q->n_threads++;
     if (q->n_threads)
         return q;

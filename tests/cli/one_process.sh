@@ -132,3 +132,25 @@ if "$PYTHON" -c 'import jinja2' 2>/dev/null; then
 else
     skip "sluice-chat: this Python has no jinja2 (make python)"
 fi
+
+# Logs: of each program what it says, and its status; the first that failed is the last with one. Processor time is that of the
+# program: the programs' seconds are those of the process, but for what it does for itself.
+logs=(--log l1 --log l2 --log l3)
+"$BIN/sluice" run "${logs[@]}" tokenize -t bytes c.jsonl ! decompose --min 64 ! pack --long drop -o d.tks 2>err
+empty "with logs nothing is said beside them" "$(cat err)"
+same "a log has the program's messages" "$(said e1; said e2; said e3)" "$(said l1 | grep -v ' status '; said l2 | grep -v ' status '; said l3 | grep -v ' status ')"
+same "  and its status" "sluice: run: pack: status 0" "$(tail -n 1 l3)"
+status "a program that fails" 1 "$BIN/sluice" run "${logs[@]}" tokenize -t bytes c.jsonl ! decompose --min 64 ! pack --long drop -o no/d.tks
+empty "  says so in its log" "$(cat err)"
+same "  before its status" "pack: no/d.tks: cannot be created sluice: run: pack: status 1" "$(tail -n 2 l3 | sed 's/created.*/created/' | paste -sd ' ')"
+status "too few logs" 2 "$BIN/sluice" run --log l1 tokenize -t bytes c.jsonl ! decompose -o d.tks
+check "  are named" grep -q '^sluice: run: --log: given 1 times; expected once for each of the programs' err
+check "processor time is divided among the programs" "$PYTHON" - "$BIN/sluice" <<'PY'
+import json, os, sys
+line = "run -q -T 2 tokenize -t bytes --stats t1 c.jsonl ! dedup --near --stats t2 ! shuffle --stats t3 -o t.tks"
+pid = os.posix_spawn(sys.argv[1], ["sluice"] + line.split(), os.environ)
+_, status, used = os.wait4(pid, 0)
+each = [json.load(open(t))["cpu_seconds"] for t in ("t1", "t2", "t3")]
+all_ = used.ru_utime + used.ru_stime
+assert status == 0 and min(each) > 0 and 0.5 * all_ < sum(each) <= all_, (each, all_)
+PY

@@ -1,13 +1,13 @@
 # chains.awk - sluice-batch: decides which stages run together, and makes their command lines. Run as
 #   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES", as flows() has them, on standard input;
 # prints lines
-#   T TASK PARTS AFTER      a task: programs joined by pipes, an array of PARTS parts; see stages()
-#   R TASK NAME STEP STAGE FROM TO BASE NEW JOBS FIRST<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
+#   T TASK PARTS AFTER      a task: programs that run as one line, an array of PARTS parts; see stages()
+#   R TASK NAME STEP STAGE FROM TO BASE NEW JOBS FIRST<tab>COMMAND     a stage of the task, in the order of the line; see perform()
 # FROM is "pipe", "stored", "sets" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
 # The stage's part is the task's part plus BASE, of JOBS, or "-" for one that all parts share. NEW is 1 if no earlier task has
 # this stage. FIRST is the number of the first stream that it writes. COMMAND is for eval, with $bin, $prefix, $OUT and $part.
 #
-# A stream goes to its reader through a pipe, part by part, and is not stored. If several stages read a stream, a stage
+# A stream goes to its reader in one process, part by part, and is not stored. If several stages read a stream, a stage
 # that only passes sequences on (choose, decompose, a filter) runs again for each of them; the streams of other stages (tokens,
 # bins) are stored. So part I of a step reads stream I of the step before, and a step that writes two streams doubles
 # the parts. The number of ranges stays the recipe's number of parts. A task has the name of its first stage that is in

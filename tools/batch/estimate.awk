@@ -31,7 +31,9 @@ END {
         for (i = 1; i <= m; i++) {
             # A stage that runs again has the report of its first run. One that has two streams has the parts of both.
             core += sum[s[i], "cpu_seconds"] / ran[s[i]] * many[t] * (many[t] == 1 ? of / parts : 1)
-            resident += most[s[i], "peak_rss_bytes"]
+            # The stages of a task are one process.
+            if (most[s[i], "peak_rss_bytes"] > resident)
+                resident = most[s[i], "peak_rss_bytes"]
             if (most[s[i], "seconds"] > wall)
                 wall = most[s[i], "seconds"]
         }

@@ -59,7 +59,7 @@ keep_tasks() {
 # the same number in the task before) or "all" parts of it. chain TASK: prints the stages of a task.
 stages() { printf '%s\n' "$chain_list" | sed -n 's/^T //p'; }
 chain() { printf '%s\n' "$chain_list" | sed -n "s/^R $1 //p"; }
-# each_stage FUNCTION TASK: calls FUNCTION for each stage of a task, in the order of the pipe, with the fields of
+# each_stage FUNCTION TASK: calls FUNCTION for each stage of a task, in the order of the line, with the fields of
 # chains.awk in $stage, $step, $number, $from, $to, $base, $new, $of and $command.
 each_stage() {
     rows=$rows_kept

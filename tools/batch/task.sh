@@ -76,67 +76,53 @@ beat() {
         "$@"
     done
 }
-# run_task: starts the programs of the part, joined by pipes, and waits for all of them. Passes on signals that ask to
-# stop, see $asked. $status is 0 if all programs succeeded, else the status of $failed: the first program in the pipe
-# that did not end because its reader had exited. All programs after it lack the end of their input.
+# run_task: starts the part's program, or all of them in one process by `sluice run`, and waits for it. Passes on signals
+# that ask to stop, see $asked. $status is its exit status, $failed the stage that ended with it: the first that failed.
 run_task() {
-    children='' asked='' status=0 failed=''
+    asked='' child='' many=0 logs='' line='' n_word=0
     trap 'asked=time; pass_on' USR1
     trap 'asked=stop; pass_on' TERM INT HUP
-    fifos=''
-    each_stage need_fifo "$task"
-    [ -z "$fifos" ] || make_fifos || die "${TMPDIR:-/tmp}: no pipe can be made there"
-    perform start "$task" "$i"
-    [ -z "$fifos" ] || drop_fifos
+    perform add_to_line "$task" "$i"
+    if [ $many = 1 ]; then eval "set -- \"\$bin/\$prefix\"$line"; else eval "set -- \"\$bin/sluice\" run$logs $line"; fi
+    "$@" <"$first_stdin" 2>&1 &
+    child=$!
     [ -z "$asked" ] || pass_on
-    for child in $children; do
-        while :; do # wait comes back for a signal too, with the child still there
-            wait "${child#*:}"
-            ended=$?
-            kill -0 "${child#*:}" 2>/dev/null || break
-        done
-        [ "$ended" != 0 ] || continue
-        [ "$status" != 0 ] && [ "$status" != 141 ] || status=$ended failed=${child%%:*}
+    while :; do # wait comes back for a signal too, with the child still there
+        wait $child
+        status=$?
+        kill -0 $child 2>/dev/null || break
+    done
+    failed=$task.$i k=0
+    while [ $status != 0 ] && [ $k -lt $many ]; do
+        k=$((k + 1))
+        eval "log=\$log$k"
+        [ "$log" = /dev/stdout ] || case $(tail -n 1 "$log") in
+        *': status 0') ;;
+        'sluice: run: '*': status '*) log=${log##*/} failed=${log%.log} ;;
+        esac
     done
 }
-need_fifo() { [ "$to" != pipe ] || fifos="$fifos $stage"; }
-# make_fifos: makes $pipes.STAGE for the $fifos, all at once. If such a name exists, as of a process that was killed and had
-# the same number, they go into a folder.
-make_fifos() {
-    pipes=${TMPDIR:-/tmp}/sluice-batch.$$ folder=''
-    with_fifos mkfifo -m 600 2>/dev/null ||
-        { folder=$(mktemp -d "$pipes.XXXXXX") && pipes=$folder/pipe && with_fifos mkfifo -m 600; }
-}
-drop_fifos() {
-    with_fifos rm -f
-    [ -z "$folder" ] || rmdir "$folder"
-}
-with_fifos() {
-    for each in $fifos; do set -- "$@" "$pipes.$each"; done
-    "$@"
-}
-pass_on() {
-    for each in $children; do kill -TERM "${each#*:}" 2>/dev/null; done
-}
-# start COMMAND...: starts a stage, see perform(). Its messages go to its log; for the stage that gives the task its
-# name, to the task's log.
-start() {
-    if [ "$stage" = "$task" ]; then exec 7>&1; else exec 7>>"$OUT/logs/$stage.$part.log"; fi
-    printf '%s' "== $time $host: " >&7
-    show "$@" >&7
-    [ "$from" = pipe ] || exec 6<"$stdin"
-    if [ "$to" = pipe ]; then # it has no name once both ends are open
-        fifo=$pipes.$stage
-        exec 3<>"$fifo" 4>"$fifo" 5<"$fifo" 3>&-
-        "$@" <&6 >&4 2>&7 4>&- 5<&- 6<&- 7>&- &
-        children="$children $stage.$part:$!"
-        exec 4>&- 6<&5 5<&-
-    else
-        "$@" <&6 >&7 2>&7 6<&- 7>&- &
-        children="$children $stage.$part:$!"
-        exec 6<&-
-    fi
-    exec 7>&-
+pass_on() { [ -z "$child" ] || kill -TERM "$child" 2>/dev/null; }
+# add_to_line COMMAND...: adds a stage to the $line of the part, see perform(). Its messages go to its log; for the stage
+# that gives the task its name, to the task's log.
+add_to_line() {
+    many=$((many + 1))
+    if [ "$stage" = "$task" ]; then log=/dev/stdout; else log=$OUT/logs/$stage.$part.log; fi
+    {
+        printf '%s' "== $time $host: "
+        show "$@"
+    } >>"$log"
+    [ $many != 1 ] || first_stdin=$stdin
+    eval "log$many=\$log"
+    logs="$logs --log \"\$log$many\""
+    program=${1##*/}
+    line="$line${line:+ ! }${program#"$prefix"}"
+    shift
+    for w; do
+        n_word=$((n_word + 1))
+        eval "word$n_word=\$w"
+        line="$line \"\$word$n_word\""
+    done
 }
 # check_free COMMAND...: checks that no file of a part exists that was never begun.
 check_free() {
@@ -242,7 +228,7 @@ task() {
         book_end stopped 75
         exit 75
     fi
-    [ "$failed" = "$task.$i" ] || tail -n 1 "$OUT/logs/$failed.log"
+    [ "$failed" = "$task.$i" ] || tail -n 2 "$OUT/logs/$failed.log" | sed '$d'
     [ "$status" -lt 128 ] || echo "sluice-batch: ${failed%.*} ${failed##*.}: ended by signal $((status - 128))"
     book_end failed "$status"
     exit "$status"

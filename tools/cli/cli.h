@@ -137,6 +137,8 @@ struct cli_ctx {
     /* Set, before its standard input ends, if the process that writes that has failed; or
      * NULL. */
     const _Atomic bool *before_failed;
+    FILE *messages;               /* receives all that is said; NULL: standard error */
+    struct slu_thread_time *time; /* of its threads; NULL: all of the process */
     enum cli_outcome outcome; /* set by cli_begin: what is asked for */
     bool memory_given;        /* the same: -M is on the command line */
     struct cli_common common;

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/thread.h"
 #include "lib/stream/account_json.h"
 #include "tools/cli/cli_private.h"
 #include "tools/cli/cli_record.h"
@@ -41,6 +42,12 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Where messages go. */
+static FILE *said(const struct cli_ctx *ctx)
+{
+    return ctx->messages ? ctx->messages : stderr;
+}
+
 int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = calloc(1, sizeof *r);
@@ -53,7 +60,7 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
     /* In a pipe of programs only the last draws progress, for all of them. */
     bool last = !ctx->out && (fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode));
     r->draw = ctx->common.progress == 1 ||
-              (ctx->common.progress == 0 && isatty(STDERR_FILENO) && last &&
+              (ctx->common.progress == 0 && isatty(fileno(said(ctx))) && last &&
                !ctx->common.quiet);
     ctx->report = r;
     if (!ctx->common.stats)
@@ -141,17 +148,14 @@ static void scaled(double v, const char *unit, char *out, size_t n)
              unit);
 }
 
-static void erase(struct cli_report *r)
-{
-    if (r && r->drawn)
-        fputs(isatty(STDERR_FILENO) ? "\r\033[K" : "\n", stderr);
-    if (r)
-        r->drawn = false;
-}
-
 void cli_erase(struct cli_ctx *ctx)
 {
-    erase(ctx->report);
+    struct cli_report *r = ctx->report;
+
+    if (r && r->drawn)
+        fputs(isatty(fileno(said(ctx))) ? "\r\033[K" : "\n", said(ctx));
+    if (r)
+        r->drawn = false;
 }
 
 bool cli_draws(const struct cli_ctx *ctx)
@@ -209,10 +213,10 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
     scaled((double)bytes, "B, ", a, sizeof a);
     scaled(n, of_bytes ? "B" : "tok", b, sizeof b);
     scaled(t > began ? n / (t - began) : 0, of_bytes ? "B/s" : "tok/s", c, sizeof c);
-    fprintf(stderr, "\r%s: %s%s%s%s%s, %s, %.0f s\033[K", ctx->tool->name,
+    fprintf(said(ctx), "\r%s: %s%s%s%s%s, %s, %.0f s\033[K", ctx->tool->name,
             r->pass ? r->pass : "", r->pass ? " " : "", share, bytes && tokens ? a : "",
             b, c, t - r->began);
-    fflush(stderr);
+    fflush(said(ctx));
     r->drawn = true;
     r->next_draw = t + 0.2;
     atomic_flag_clear(&r->drawing);
@@ -232,8 +236,8 @@ static void say(struct cli_ctx *ctx, const char *fmt, va_list ap)
     char line[2048];
     vsnprintf(line, sizeof line, fmt, ap);
     slu_printable(line);
-    erase(ctx->report);
-    fprintf(stderr, "%s: %s\n", ctx->tool->name, line);
+    cli_erase(ctx);
+    fprintf(said(ctx), "%s: %s\n", ctx->tool->name, line);
 }
 
 /* What the programs' options can do about an error of the library. A text that begins
@@ -342,10 +346,10 @@ void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
 
     memcpy(msg, err->msg, sizeof msg);
     slu_printable(msg); /* callers may have added names to it */
-    erase(ctx->report);
+    cli_erase(ctx);
     const char *advice = advice_of(ctx->tool, err->advice);
     bool more = advice && !strncmp(advice, "or ", 3);
-    fprintf(stderr, "%s: %s%s%s\n", ctx->tool->name, msg,
+    fprintf(said(ctx), "%s: %s%s%s\n", ctx->tool->name, msg,
             more     ? ", "
             : advice ? "; "
                      : "",
@@ -397,6 +401,17 @@ static uint64_t peak_rss(void)
     return kib * 1024;
 }
 
+static double cpu_seconds(const struct cli_ctx *ctx)
+{
+    struct rusage ru;
+
+    if (ctx->time)
+        return slu_thread_seconds(ctx->time);
+    getrusage(RUSAGE_SELF, &ru);
+    return (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+           1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
+}
+
 /* Appends the devices of timings, if the program named them. */
 static int put_devices(const struct cli_report *r, struct slu_buf *b,
                        struct slu_err *err)
@@ -417,8 +432,6 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
     struct slu_buf b = SLU_BUF_INIT;
-    struct rusage ru;
-    getrusage(RUSAGE_SELF, &ru);
     int rc = slu_buf_append(&b, "{\n  ", 4, err);
     if (!rc)
         rc = cli_record_put(ctx, &b, err);
@@ -431,10 +444,7 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             "%llu,\n  "
             "\"spill_bytes\": %llu,\n  \"device\": \"%s\",\n  \"threads\": %llu,\n  "
             "\"memory_bytes\": %llu,\n  \"timings\": {",
-            r->ended - r->began,
-            (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
-                1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
-            (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
+            r->ended - r->began, cpu_seconds(ctx), (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
             ctx->device ? ctx->device->name : "cpu",
             (unsigned long long)ctx->common.threads,
             (unsigned long long)ctx->common.memory);
@@ -518,7 +528,7 @@ static void say_summary(struct cli_ctx *ctx)
     struct slu_buf b = SLU_BUF_INIT;
     if (!cli_put_account(&b, &ctx->account)) {
         slu_printable((char *)b.data);
-        fprintf(stderr, "%s: %s; %.1f s\n", ctx->tool->name, (const char *)b.data,
+        fprintf(said(ctx), "%s: %s; %.1f s\n", ctx->tool->name, (const char *)b.data,
                 ctx->report->ended - ctx->report->began);
     }
     slu_buf_release(&b);
@@ -536,7 +546,7 @@ int cli_report_write(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
     end_timing(r);
-    erase(r);
+    cli_erase(ctx);
     r->ended = now();
     return ctx->common.stats ? write_stats(ctx, err) : SLU_OK;
 }

@@ -16,6 +16,7 @@
 
 #include "lib/base/io.h"
 #include "lib/base/number.h"
+#include "lib/base/thread.h"
 #include "lib/stream/joint.h"
 #include "tools/sluice/sluice.h"
 
@@ -26,6 +27,7 @@
 struct stage {
     struct cli_ctx ctx;
     struct slu_err err;
+    struct slu_thread_time time;
     char **argv;
     int argc, rc;
     pthread_t thread;
@@ -35,7 +37,7 @@ struct stage {
 
 struct line {
     struct cli_common common; /* what `run` was given */
-    struct line_words words;
+    struct line_words words, logs; /* logs: names of files, one for each program */
     struct stage *stage;
     size_t n;
     struct chat {
@@ -52,7 +54,7 @@ struct line {
 static const struct option options[] = {
     {"threads", 1, NULL, 'T'},  {"memory", 1, NULL, 'M'}, {"tmpdir", 1, NULL, 't'},
     {"progress", 1, NULL, 'p'}, {"file", 1, NULL, 'f'},   {"quiet", 0, NULL, 'q'},
-    {"help", 0, NULL, 'h'},     {NULL, 0, NULL, 0},
+    {"log", 1, NULL, 'l'},      {"help", 0, NULL, 'h'},   {NULL, 0, NULL, 0},
 };
 
 static int help(void)
@@ -67,8 +69,10 @@ static int help(void)
            "  --tmpdir=DIR         for temporary files\n"
            "  --progress=WHEN      auto, always or never\n"
            "  -q, --quiet          no messages but errors\n"
-           "  -f, --file=FILE      has the line; # begins a comment\n\n"
-           "Options of a program come before these. See sluice(1).\n");
+           "  -f, --file=FILE      has the line; # begins a comment\n"
+           "  --log=FILE           gets the messages of the first program and its status;\n"
+           "                       given again, of the next one\n\n"
+           "Options of a program come before these. See sluice(7).\n");
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -108,6 +112,8 @@ static int read_words(struct line *l, int argc, char **argv, struct slu_err *err
                    l->common.memory;
         else if (c == 't')
             l->common.tmpdir = optarg;
+        else if (c == 'l')
+            rc = line_add(&l->logs, optarg, strlen(optarg), err);
         else if (c == 'f')
             file = optarg;
         else if (c == 'q')
@@ -243,6 +249,24 @@ static int share_memory(struct line *l, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Opens the files of --log, which append. */
+static int open_logs(struct line *l, struct slu_err *err)
+{
+    if (l->logs.n && (l->logs.n != l->n || l->chat.argv))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--log: given %zu times; expected once for each of the "
+                        "programs, without sluice-chat",
+                        l->logs.n);
+    for (size_t i = 0; i < l->logs.n; i++) {
+        FILE *f = fopen(l->logs.word[i], "ae");
+        if (!f)
+            return slu_fail_errno(err, "--log: %s", l->logs.word[i]);
+        setvbuf(f, NULL, _IOLBF, 0);
+        l->stage[i].ctx.messages = f;
+    }
+    return SLU_OK;
+}
+
 /* Reads all command lines. -1: go on; else the exit status, and a line was printed. */
 static int read_lines(struct line *l, struct slu_err *err)
 {
@@ -277,7 +301,9 @@ static int read_lines(struct line *l, struct slu_err *err)
         if (why)
             return usage_error("run: %s: %s", l->stage[i].ctx.tool->name, why);
     }
-    rc = share_memory(l, err);
+    rc = open_logs(l, err);
+    if (!rc)
+        rc = share_memory(l, err);
     struct cli_ctx **all = calloc(l->n, sizeof *all);
     if (!rc && !all)
         rc = slu_fail_nomem(err, l->n * sizeof *all);
@@ -348,6 +374,8 @@ static void *run_stage(void *arg)
 {
     struct stage *s = arg;
 
+    s->ctx.time = &s->time;
+    slu_thread_count(&s->time);
     s->rc = cli_carry_out(&s->ctx, &s->err);
     s->late = s->rc && s->ctx.before_failed && *s->ctx.before_failed;
     if (s->ctx.before_failed)
@@ -384,7 +412,8 @@ static int start(struct line *l, struct slu_err *err)
 }
 
 /* Waits for all, and prints the last line of each. Returns the exit status: that of the
- * first program in the line that failed, and only that one speaks. */
+ * first program in the line that failed, and only that one speaks. A log ends with the
+ * status of its program, up to that one. */
 static int finish(struct line *l)
 {
     int status = EXIT_SUCCESS;
@@ -404,6 +433,9 @@ static int finish(struct line *l)
         const bool stopped = s->rc && s->ctx.out && slu_joint_refused(s->ctx.out);
         if (s->started && !stopped)
             status = cli_finish(&s->ctx, s->rc, &s->err);
+        if (s->ctx.messages)
+            fprintf(s->ctx.messages, "sluice: run: %s: status %d\n", s->ctx.tool->name,
+                    status);
     }
     return status;
 }
@@ -433,9 +465,12 @@ int line_main(int argc, char **argv)
         struct slu_joint *out = l.stage[i].ctx.out;
         if (l.stage[i].ctx.tool)
             cli_release(&l.stage[i].ctx);
+        if (l.stage[i].ctx.messages)
+            fclose(l.stage[i].ctx.messages);
         slu_joint_free(out);
     }
     line_release(&l.words);
+    line_release(&l.logs);
     free(l.stage);
     return status;
 }

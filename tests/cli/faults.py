@@ -147,10 +147,10 @@ def each(name, cases, what):
 
 def truncated():
     for name, (_, stream) in READERS.items():
-        for file, step in ((stream, 1 if FULL or name == "inspect" else 128 if MORE else 2048), ("6.tks", 1 if FULL else 128 if MORE else 2048)):
+        for file, step in ((stream, 1 if FULL or name == "inspect" else 512 if MORE else 2048), ("6.tks", 1 if FULL else 512 if MORE else 2048)):
             data = open(file, "rb").read()
             if not FULL and name == "inspect" and len(data) > 6000:
-                step = 3 if MORE else 64
+                step = 16 if MORE else 64
             cuts = sorted({n for base in range(0, len(data), step) for n in (base - 1, base, base + 1)
                            if 0 <= n < len(data)})
             each(name, (("%d bytes" % n, lambda n=n: data[:n]) for n in cuts), "%s truncated" % file)
@@ -427,7 +427,7 @@ def loop(calls, do, what, most, names=FILES):
                 for _ in range(8):
                     batch.append(n)
                     n += gap
-                    if not FULL and len(batch) + tried >= (40 if MORE else 16):
+                    if not FULL and len(batch) + tried >= (24 if MORE else 16):
                         gap = max(gap, n // 8)
                     elif FULL and n > most:
                         gap = max(gap, n // 50)

@@ -30,6 +30,7 @@ struct slu_choose {
     struct slu_criteria *criteria;
     struct slu_names *names;
     struct slu_property per, by; /* of the best, if it has them */
+    struct slu_property_memo memo;
     struct slu_choose_result result;
     struct slu_flow *flow; /* the current stage, and the table that it puts or reads */
     struct slu_table *table;
@@ -94,6 +95,7 @@ int slu_choose_begin(void *ctx, const struct slu_header *h, struct slu_names *na
     struct slu_choose *x = ctx;
 
     x->names = names;
+    x->memo = (struct slu_property_memo){0};
     slu_criteria_free(x->criteria);
     x->criteria = NULL;
     if (h->no_tokens)
@@ -287,7 +289,8 @@ static int put_row(struct slu_choose *x, const struct slu_batch *b,
     const struct slu_seg *s = &b->seg[q->seg_off];
     const bool per = x->cfg.top->per;
     uint64_t group = 0;
-    int rc = per ? slu_property_hash(&x->per, x->names, b, q, &group, err) : SLU_OK;
+    int rc = per ? slu_property_hash(&x->per, x->names, b, q, &x->memo, &group, err)
+                 : SLU_OK;
 
     if (!rc && x->cfg.top->by)
         rc = slu_property_same(&x->by, b, q, err);

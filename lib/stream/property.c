@@ -34,16 +34,6 @@ int slu_property_find(struct slu_property *p, const char *name,
 
 /* ---- the documents of a sequence ---- */
 
-const struct slu_seg *slu_seq_first(const struct slu_batch *b, const struct slu_seq *q)
-{
-    const struct slu_seg *s = &b->seg[q->seg_off];
-
-    for (uint64_t i = 0; i < q->n_seg; i++)
-        if (s[i].source != SLU_PADDING)
-            return &s[i];
-    return NULL;
-}
-
 bool slu_seg_meta(const struct slu_batch *b, const struct slu_seg *s, uint64_t key,
                   struct slu_meta_value *v)
 {
@@ -74,11 +64,11 @@ static bool agree(const struct slu_property *p, const struct slu_batch *b,
     }
 }
 
-int slu_property_same(const struct slu_property *p, const struct slu_batch *b,
-                      const struct slu_seq *q, struct slu_err *err)
+int slu_property_agree(const struct slu_property *p, const struct slu_batch *b,
+                       const struct slu_seq *q, struct slu_err *err)
 {
     const struct slu_seg *s = &b->seg[q->seg_off];
-    const struct slu_seg *first = q->n_seg > 1 ? slu_seq_first(b, q) : NULL;
+    const struct slu_seg *first = slu_seq_first(b, q);
 
     for (uint64_t i = 0; first && i < q->n_seg; i++)
         if (s[i].source != SLU_PADDING && &s[i] != first && !agree(p, b, first, &s[i]))
@@ -135,15 +125,26 @@ bool slu_property_get(const struct slu_property *p, struct slu_names *names,
 
 int slu_property_hash(const struct slu_property *p, struct slu_names *names,
                       const struct slu_batch *b, const struct slu_seq *q,
-                      uint64_t *hash, struct slu_err *err)
+                      struct slu_property_memo *memo, uint64_t *hash,
+                      struct slu_err *err)
 {
     const struct slu_seg *s = slu_seq_first(b, q);
-    struct slu_meta_value v;
-    uint8_t number[8];
     int rc = slu_property_same(p, b, q, err);
 
-    *hash = !rc && s && slu_property_get(p, names, b, q, s, number, &v)
-                ? slu_hash64(v.p, v.n) | 1
-                : 0;
-    return rc;
+    *hash = 0;
+    if (rc || !s)
+        return rc;
+    const uint64_t n = p->at == SLU_PROPERTY_DOMAIN   ? s->domain
+                       : p->at == SLU_PROPERTY_SOURCE ? s->source
+                                                      : SLU_PADDING;
+    const size_t at = n % (sizeof memo->of / sizeof *memo->of);
+    struct slu_meta_value v;
+    uint8_t number[8];
+    if (memo->of[at].number == n && n != SLU_PADDING)
+        *hash = memo->of[at].hash;
+    if (!*hash && slu_property_get(p, names, b, q, s, number, &v))
+        *hash = slu_hash64(v.p, v.n) | 1;
+    memo->of[at].number = n;
+    memo->of[at].hash = *hash;
+    return SLU_OK;
 }

@@ -36,6 +36,13 @@ struct slu_property {
     const char *name;        /* borrowed */
 };
 
+/* Hashes of domains and sources by their numbers; all 0 at first. */
+struct slu_property_memo {
+    struct {
+        uint64_t number, hash;
+    } of[64];
+};
+
 /* Those that are no metadata. */
 extern const struct slu_property slu_property_own[SLU_N_PROPERTY];
 
@@ -43,10 +50,32 @@ extern const struct slu_property slu_property_own[SLU_N_PROPERTY];
  * is none. */
 SLU_MUST_USE int slu_property_find(struct slu_property *p, const char *name,
                                    const struct slu_header *h, struct slu_err *err);
-/* SLU_E_MISMATCH if the documents of the sequence differ in it. */
-SLU_MUST_USE int slu_property_same(const struct slu_property *p,
-                                   const struct slu_batch *b, const struct slu_seq *q,
-                                   struct slu_err *err);
+/* The first segment that is not padding; NULL: all are. */
+static inline const struct slu_seg *slu_seq_first(const struct slu_batch *b,
+                                                  const struct slu_seq *q)
+{
+    const struct slu_seg *s = &b->seg[q->seg_off];
+
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (s[i].source != SLU_PADDING)
+            return &s[i];
+    return NULL;
+}
+
+/* SLU_E_MISMATCH if the documents of the sequence, which has several segments, differ in
+ * it. */
+SLU_MUST_USE int slu_property_agree(const struct slu_property *p,
+                                    const struct slu_batch *b, const struct slu_seq *q,
+                                    struct slu_err *err);
+/* The same for any sequence. */
+SLU_MUST_USE static inline int slu_property_same(const struct slu_property *p,
+                                                 const struct slu_batch *b,
+                                                 const struct slu_seq *q,
+                                                 struct slu_err *err)
+{
+    return q->n_seg > 1 ? slu_property_agree(p, b, q, err) : SLU_OK;
+}
+
 /* Gets the value of the document of segment s, which is in sequence q; false: null.
  * v->p is borrowed from the batch, from names, or is `number`. */
 bool slu_property_get(const struct slu_property *p, struct slu_names *names,
@@ -61,11 +90,9 @@ bool slu_seg_meta(const struct slu_batch *b, const struct slu_seg *s, uint64_t k
  * padding alone. SLU_E_MISMATCH as slu_property_same. */
 SLU_MUST_USE int slu_property_hash(const struct slu_property *p,
                                    struct slu_names *names, const struct slu_batch *b,
-                                   const struct slu_seq *q, uint64_t *hash,
+                                   const struct slu_seq *q,
+                                   struct slu_property_memo *memo, uint64_t *hash,
                                    struct slu_err *err);
-
-/* The first segment that is not padding; NULL: all are. */
-const struct slu_seg *slu_seq_first(const struct slu_batch *b, const struct slu_seq *q);
 
 SLU_END_DECLS
 

@@ -163,34 +163,37 @@ static const char *value_of(struct rows *x, unsigned field, uint32_t number)
     return x->last[field].name = name;
 }
 
-/* Appends the metadata of row i to b->str; false: a number without a name, a value that
- * is not finite, or one of padding. */
-static int add_meta(struct slu_batch *b, const struct slu_columns *k, uint64_t i,
-                    struct rows *x, bool *fits, struct slu_seg *s, struct slu_err *err)
+/* Appends the metadata of row i, in frame f, to b->str. */
+static int add_meta(struct slu_batch *b, const struct slu_frame *f,
+                    const struct slu_columns *k, uint64_t i, bool padding,
+                    struct rows *x, struct slu_err *err)
 {
-    const size_t before = b->str.len;
+    bool fits = true;
     int rc = SLU_OK;
 
-    for (unsigned j = 0; j < k->fields->n && *fits && !rc; j++) {
-        const struct slu_meta_field *f = &k->fields->field[j];
-        const unsigned width = slu_meta_width(f->type);
+    for (unsigned j = 0; j < k->fields->n && fits && !rc; j++) {
+        const struct slu_meta_field *of = &k->fields->field[j];
+        const unsigned width = slu_meta_width(of->type);
         const uint8_t *element = k->meta[j] + (width ? width : 4) * i;
-        if (slu_meta_is_null(f->type, element))
+        if (slu_meta_is_null(of->type, element))
             continue;
         const uint32_t n = width ? 0 : slu_le32(element);
-        const char *name = f->type == SLU_META_IS_NAME ? value_of(x, j, n) : NULL;
-        *fits = s->source != SLU_PADDING && slu_meta_is_finite(f->type, element) &&
-                (name || f->type != SLU_META_IS_NAME);
-        if (*fits && width)
-            rc = slu_meta_put(&b->str, f->key, element, width, err);
-        else if (*fits && name)
-            rc = slu_meta_put(&b->str, f->key, name, strlen(name), err);
-        else if (*fits)
-            rc = slu_meta_put(&b->str, f->key, k->text[j] + x->text[j], n, err);
-        x->text[j] += f->type == SLU_META_IS_TEXT ? n : 0;
+        const char *name = of->type == SLU_META_IS_NAME ? value_of(x, j, n) : NULL;
+        fits = !padding && slu_meta_is_finite(of->type, element) &&
+               (name || of->type != SLU_META_IS_NAME);
+        if (fits && width)
+            rc = slu_meta_put(&b->str, of->key, element, width, err);
+        else if (fits && name)
+            rc = slu_meta_put(&b->str, of->key, name, strlen(name), err);
+        else if (fits)
+            rc = slu_meta_put(&b->str, of->key, k->text[j] + x->text[j], n, err);
+        x->text[j] += of->type == SLU_META_IS_TEXT ? n : 0;
     }
-    s->meta_len = (b->str.len - before) & 0xffffff;
-    return rc;
+    return fits ? rc
+                : slu_fail(err, SLU_E_FORMAT,
+                           "frame %llu: segment %llu has metadata that is not finite, "
+                           "a name that was not given, or belongs to padding",
+                           (unsigned long long)f->number, (unsigned long long)i);
 }
 
 /* Whether the metadata of s, the last bytes of str, are those of the segment before. */
@@ -228,18 +231,14 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
             "at offset %llu, which is not possible here",
             (unsigned long long)f->number, (unsigned long long)i, s.id_len,
             (unsigned long long)s.len_tok, (unsigned long long)s.offset);
-    bool fits = true;
     int rc =
         s.id_len ? slu_buf_append(&b->str, k->ids + *id_at, s.id_len, err) : SLU_OK;
-    if (!rc && k->fields)
-        rc = add_meta(b, k, i, x, &fits, &s, err);
+    if (!rc && k->fields) {
+        rc = add_meta(b, f, k, i, padding, x, err);
+        s.meta_len = (b->str.len - s.id_off - s.id_len) & 0xffffff;
+    }
     if (rc)
         return rc;
-    if (!fits)
-        return slu_fail(err, SLU_E_FORMAT,
-                        "frame %llu: segment %llu has metadata that is not finite, a "
-                        "name that was not given, or belongs to padding",
-                        (unsigned long long)f->number, (unsigned long long)i);
     if (continues) {
         struct slu_seg *last = &b->seg[b->n_seg - 1];
         if (s.source != last->source || s.document != last->document || s.id_len ||

@@ -24,6 +24,7 @@ struct choose_partition {
     struct slu_header header; /* of each stream */
     struct slu_names *names;
     struct slu_property per;
+    struct slu_property_memo memo;
     struct slu_map
         values; /* hashes; without domains, whose names are in memory anyhow */
     struct slu_sorter *sorter;
@@ -120,7 +121,8 @@ int choose_partition_put(struct choose_partition *p, const struct slu_batch *b,
 
     for (size_t i = 0; i < b->n_seq && !rc; i++, p->ordinal++) {
         struct slu_u128 key = {p->ordinal, 0};
-        rc = slu_property_hash(&p->per, p->names, b, &b->seq[i], &key.hi, err);
+        rc =
+            slu_property_hash(&p->per, p->names, b, &b->seq[i], &p->memo, &key.hi, err);
         if (!rc)
             rc = count_value(p, key.hi, err);
         if (!rc)

@@ -1,8 +1,8 @@
 /* groups.c - inspect --groups: counts, and quantiles of length and score, of each value
  * of a property; as a table, JSON or a picture.
  *
- * The values are numbered, and take the place of the segments' domains, by which
- * lib/stream/groups.h adds up. */
+ * Values that are no domains are numbered, and take the place of the segments' domains, by
+ * which lib/stream/groups.h adds up. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +44,12 @@ void inspect_groups_release(struct inspect_groups *g)
     slu_buf_release(&g->text);
 }
 
+/* Domains have numbers already. */
+static bool by_domain(const struct inspect_groups *by)
+{
+    return by->by.at == SLU_PROPERTY_DOMAIN;
+}
+
 static bool is_string(const struct inspect_groups *g)
 {
     return !slu_meta_width(g->by.type);
@@ -77,7 +83,7 @@ static int number_of(struct inspect_groups *g, const struct slu_batch *b,
                      const struct slu_seq *q, uint32_t *n, struct slu_err *err)
 {
     uint64_t hash, known = SLU_NO_DOMAIN;
-    int rc = slu_property_hash(&g->by, g->from, b, q, &hash, err);
+    int rc = slu_property_hash(&g->by, g->from, b, q, &g->memo, &hash, err);
 
     if (!rc && hash && !slu_map_get(&g->number, hash, &known)) {
         rc = new_value(g, b, q, n, err);
@@ -94,7 +100,7 @@ int inspect_groups_add(struct inspect_groups *g, struct slu_batch *b,
 {
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+    for (size_t i = 0; i < b->n_seq && !rc && !by_domain(g); i++) {
         const struct slu_seq *q = &b->seq[i];
         uint32_t n = SLU_NO_DOMAIN;
         rc = number_of(g, b, q, &n, err);
@@ -130,12 +136,9 @@ static int put_value(const struct inspect_groups *by, const char *value,
 {
     const char *quote = value && is_string(by) ? "\"" : "";
 
+    if (value && by_domain(by))
+        return slu_json_put_string(b, value, strlen(value), err);
     return slu_buf_printf(b, err, "%s%s%s", quote, value ? value : none, quote);
-}
-
-static bool by_domain(const struct inspect_groups *by)
-{
-    return by->by.at == SLU_PROPERTY_DOMAIN;
 }
 
 static int put_group(const struct inspect_groups *by, const struct slu_group *g,
@@ -265,7 +268,8 @@ int inspect_groups_show(struct inspect_groups *by, const struct inspect_opts *o,
 {
     struct slu_group *g;
     size_t n;
-    int rc = slu_groups_list(by->sums, by->values, &g, &n, err);
+    int rc =
+        slu_groups_list(by->sums, by_domain(by) ? by->from : by->values, &g, &n, err);
 
     if (!rc && o->svg)
         rc = draw(by, g, n, o, err);

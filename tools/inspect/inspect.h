@@ -99,6 +99,7 @@ SLU_MUST_USE int inspect_print_text(struct slu_batch *b, const struct slu_seq *q
  * is called. */
 struct inspect_groups {
     struct slu_property by;
+    struct slu_property_memo memo;
     struct slu_names *from;   /* borrowed: of the stream */
     struct slu_names *values; /* as JSON, but strings without their quotes */
     struct slu_map number;    /* of a value in these, by its slu_property_hash */

@@ -27,7 +27,7 @@ namespace
 struct value {
     const uint8_t *p;
     size_t len;
-    double number; /* for a score, which has no bytes */
+    struct slu_value number; /* for a score and the like, which have no bytes */
 };
 
 /* Reads a column of a row group, one value after the other. */
@@ -64,7 +64,7 @@ class column
         if (at == n && !fill())
             return false;
         if (def.size() > 0 && def[at++] < chosen_as.max_def) {
-            *v = {nullptr, 0, 0};
+            *v = {nullptr, 0, {}};
             return true;
         }
         at += def.size() == 0;
@@ -123,9 +123,9 @@ class column
     {
         if (bytes.size() > 0) {
             static const uint8_t nothing[1] = {0};
-            return {bytes[i].len > 0 ? bytes[i].ptr : nothing, bytes[i].len, 0};
+            return {bytes[i].len > 0 ? bytes[i].ptr : nothing, bytes[i].len, {}};
         }
-        return {reinterpret_cast<const uint8_t *>(digits), put_digits(i), 0};
+        return {reinterpret_cast<const uint8_t *>(digits), put_digits(i), {}};
     }
 
     /* Writes a number or a boolean to digits, as slu_record_parse does. */
@@ -137,12 +137,17 @@ class column
             return slu_number_put(f64[i], digits);
         if (f32.size() > 0)
             return slu_number_put_float(f32[i], digits);
-        const int64_t x = i32.size() > 0 ? i32[i] : i64[i];
-        if (chosen_as.is_signed)
-            return print("%lld", (long long)x);
-        return print("%llu", i32.size() > 0
-                                 ? (unsigned long long)static_cast<uint32_t>(x)
-                                 : (unsigned long long)x);
+        return chosen_as.is_signed ? print("%lld", (long long)integer(i))
+                                   : print("%llu", (unsigned long long)integer(i));
+    }
+
+    /* The integer, or the bits of an unsigned one. */
+    int64_t integer(size_t i) const
+    {
+        return i32.size() == 0 ? i64[i]
+               : chosen_as.is_signed
+                   ? i32[i]
+                   : static_cast<int64_t>(static_cast<uint32_t>(i32[i]));
     }
 
     template <typename T> size_t print(const char *how, T x)
@@ -153,20 +158,19 @@ class column
     struct value take_number(size_t i)
     {
         static const uint8_t there[1] = {0};
-        double x;
-        if (f64.size() > 0)
-            x = f64[i];
-        else if (f32.size() > 0)
-            x = static_cast<double>(f32[i]);
-        else if (i32.size() > 0)
-            x = chosen_as.is_signed
-                    ? static_cast<double>(i32[i])
-                    : static_cast<double>(static_cast<uint32_t>(i32[i]));
-        else
-            x = chosen_as.is_signed
-                    ? static_cast<double>(i64[i])
-                    : static_cast<double>(static_cast<uint64_t>(i64[i]));
-        return {there, 0, x};
+        struct slu_value v = {};
+        v.type = SLU_VALUE_NUMBER;
+        if (f64.size() > 0) {
+            v.number = f64[i];
+        } else if (f32.size() > 0) {
+            v.number = static_cast<double>(f32[i]);
+        } else {
+            const int64_t x = integer(i);
+            const bool negative = chosen_as.is_signed && x < 0;
+            const uint64_t bits = static_cast<uint64_t>(x);
+            v = slu_value_of_integer(negative ? 0 - bits : bits, negative);
+        }
+        return {there, 0, v};
     }
 
     std::shared_ptr<parquet::ColumnReader> reader;
@@ -256,8 +260,7 @@ static int put_any(const struct slu_parquet_rows *r, size_t k, struct slu_block 
     if (r->col[k] == nullptr || from.p == nullptr)
         return slu_row_put_any(&b->raw, &v, err);
     if (r->file->column[k].is_number) {
-        v.type = SLU_VALUE_NUMBER;
-        v.number = from.number;
+        v = from.number;
     } else if (r->col[k]->is_flag()) {
         v.type = SLU_VALUE_BOOL;
         v.boolean = from.p[0] == 't';
@@ -321,7 +324,7 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
     rec.len = v[SLU_FIELD_TEXT].len;
     fields.id_len = v[SLU_FIELD_ID].len;
     fields.domain_len = v[SLU_FIELD_DOMAIN].len;
-    fields.score = v[SLU_FIELD_SCORE].number;
+    fields.score = v[SLU_FIELD_SCORE].number.number;
     rc = slu_buf_reserve(&b->raw, n, err);
     for (int k = 0; k < SLU_FIELDS && !rc; k++)
         if (v[k].len > 0)

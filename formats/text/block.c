@@ -30,7 +30,7 @@ void slu_block_release(struct slu_block *b)
     slu_block_init(b);
 }
 
-/* A row's value: its type, then a double, a byte, or a length and so many bytes. */
+/* A row's value: its type, then a double and its rest, a byte, or a length and so many bytes. */
 int slu_row_put_any(struct slu_buf *b, const struct slu_value *v, struct slu_err *err)
 {
     const uint8_t head[2] = {(uint8_t)v->type, v->boolean};
@@ -38,6 +38,8 @@ int slu_row_put_any(struct slu_buf *b, const struct slu_value *v, struct slu_err
     int rc = slu_buf_append(b, head, v->type == SLU_VALUE_BOOL ? 2 : 1, err);
     if (!rc && v->type == SLU_VALUE_NUMBER)
         rc = slu_buf_append(b, &v->number, sizeof v->number, err);
+    if (!rc && v->type == SLU_VALUE_NUMBER)
+        rc = slu_buf_append(b, &v->rest, sizeof v->rest, err);
     if (!rc && v->type == SLU_VALUE_STRING)
         rc = slu_buf_append(b, &len, sizeof len, err);
     if (!rc && v->type == SLU_VALUE_STRING && len)
@@ -53,7 +55,8 @@ const uint8_t *slu_row_get_any(const uint8_t *p, struct slu_value *v)
         v->boolean = *p++;
     } else if (v->type == SLU_VALUE_NUMBER) {
         memcpy(&v->number, p, sizeof v->number);
-        p += sizeof v->number;
+        memcpy(&v->rest, p + sizeof v->number, sizeof v->rest);
+        p += sizeof v->number + sizeof v->rest;
     } else if (v->type == SLU_VALUE_STRING) {
         memcpy(&len, p, sizeof len);
         v->string = (const char *)p + sizeof len;

@@ -29,6 +29,9 @@ struct slu_record_parser {
     dom::parser parser;
     /* Those of enum slu_field, then n_any of any type. */
     struct slu_scan_field field[N_FIELD];
+    /* Of parse_dom, which would have to clear arrays of its own. */
+    dom::element found[N_FIELD];
+    bool has[N_FIELD];
     struct slu_value any[SLU_RECORD_ANY];
     size_t n_any;
     bool dotted; /* a name has a dot */
@@ -121,8 +124,7 @@ static int scalar_value(const char *s, size_t n, struct slu_value *v,
         return slu_fail_nomem(err, n + 1);
     memcpy(digits, s, n);
     digits[n] = 0;
-    v->type = SLU_VALUE_NUMBER;
-    v->number = strtod(digits, nullptr);
+    *v = slu_value_of_number(digits);
     if (digits != few)
         free(digits);
     return SLU_OK;
@@ -245,8 +247,14 @@ static struct slu_value element_value(dom::element e)
 {
     struct slu_value v = {};
     std::string_view s;
+    int64_t i;
+    uint64_t u;
     if (e.get(s) == simdjson::SUCCESS)
         return string_value(s.data(), s.size());
+    if (e.get(i) == simdjson::SUCCESS)
+        return slu_value_of_integer(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, i < 0);
+    if (e.get(u) == simdjson::SUCCESS)
+        return slu_value_of_integer(u, false);
     if (e.get(v.boolean) == simdjson::SUCCESS)
         v.type = SLU_VALUE_BOOL;
     else if (e.get(v.number) == simdjson::SUCCESS)
@@ -260,8 +268,8 @@ static struct slu_value element_value(dom::element e)
 static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                       struct slu_record *out)
 {
-    dom::element found[N_FIELD];
-    bool has[N_FIELD] = {false};
+    dom::element *found = p->found;
+    bool *has = p->has;
     dom::object o;
 
     simdjson::error_code code = p->parser.parse(rec, n, false).get(o);
@@ -269,6 +277,7 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
         p->parser = dom::parser(); /* the old one would use the tape it did not get */
     if (code != simdjson::SUCCESS)
         return false;
+    memset(has, 0, SLU_FIELDS + p->n_any);
     find_fields(p, o, found, has);
     for (int i = 0; i < SLU_FIELDS; i++) {
         std::string_view s;

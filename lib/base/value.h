@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
 
@@ -22,10 +23,19 @@ enum slu_value_type {
 struct slu_value {
     enum slu_value_type type;
     bool boolean;
+    int16_t rest;       /* of an integer of 64 bits: it is number + rest; else 0 */
     double number;      /* the nearest double; infinite if it is beyond all of them */
     const char *string; /* UTF-8, len bytes, without a NUL at its end; borrowed */
     size_t len;
 };
+
+/* The number magnitude, or -magnitude. */
+struct slu_value slu_value_of_integer(uint64_t magnitude, bool negative);
+/* The number that s is, as JSON has it; the nearest double if it is no integer of 64
+ * bits. */
+struct slu_value slu_value_of_number(const char *s);
+/* Whether a number is an integer of at most 64 bits beside its sign; sets *magnitude. */
+bool slu_value_integer(const struct slu_value *v, uint64_t *magnitude);
 
 SLU_END_DECLS
 

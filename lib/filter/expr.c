@@ -91,7 +91,7 @@ static bool same(const struct slu_value *a, const struct slu_value *b)
         return false;
     switch (a->type) {
     case SLU_VALUE_NUMBER:
-        return a->number == b->number;
+        return a->number == b->number && a->rest == b->rest;
     case SLU_VALUE_BOOL:
         return a->boolean == b->boolean;
     case SLU_VALUE_STRING:
@@ -110,6 +110,8 @@ static bool comparable(enum slu_value_type a, enum slu_value_type b)
 
 static int order(const struct slu_value *a, const struct slu_value *b)
 {
+    if (a->type == SLU_VALUE_NUMBER && a->number == b->number)
+        return a->rest - b->rest;
     if (a->type == SLU_VALUE_NUMBER)
         return (a->number > b->number) - (a->number < b->number);
     const size_t n = a->len < b->len ? a->len : b->len;

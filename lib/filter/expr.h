@@ -15,7 +15,7 @@
  * (lib/base/pcre.h), the same on all machines.
  * and, or, not, and the whole, take booleans. `and` and `or` stop at the first operand
  * that decides, and what is behind it is not looked at: `score != null and score > 2`
- * has no error without a score. Numbers are doubles.
+ * has no error without a score. Numbers are integers of 64 bits, or doubles.
  *
  * Nothing here knows where values come from: a callback gives them by the field's
  * number.

@@ -22,7 +22,7 @@ struct parser {
     /* the current token */
     enum token token;
     size_t from, len;
-    double number;
+    struct slu_value number;
     size_t off; /* T_STRING: of its content in e->text, which is there last */
     size_t content_len;
     unsigned depth;
@@ -80,13 +80,14 @@ static bool in_name(char c)
     return begins_name(c) || is_digit(c) || c == '.' || c == '-';
 }
 
-/* Reads a number as JSON writes it. Integers at which doubles begin to have gaps are
- * refused: so a comparison with a number is exact, whatever the record has. */
+/* Reads a number as JSON writes it. Integers of more than 64 bits are refused: so a
+ * comparison with a number is exact, whatever the record has. */
 static int take_number(struct parser *p)
 {
     const char *s = p->text + p->from;
     size_t i = s[0] == '-';
     char buf[64];
+    uint64_t magnitude;
     bool whole = true;
 
     while (is_digit(s[i]))
@@ -109,13 +110,12 @@ static int take_number(struct parser *p)
         return fail(p, p->from, "a number of more than 63 characters");
     memcpy(buf, s, i);
     buf[i] = 0;
-    p->number = strtod(buf, NULL);
-    if (!isfinite(p->number))
+    p->number = slu_value_of_number(buf);
+    if (!isfinite(p->number.number))
         return fail(p, p->from, "a number beyond all doubles");
-    if (whole && (p->number >= 9007199254740992.0 || p->number <= -9007199254740992.0))
+    if (whole && !slu_value_integer(&p->number, &magnitude))
         return fail(p, p->from,
-                    "an integer of 2^53 or more, which a double cannot tell from its "
-                    "neighbours; compare such ids as strings");
+                    "an integer of 2^64 or more; compare such ids as strings");
     p->token = T_NUMBER;
     return SLU_OK;
 }
@@ -267,8 +267,7 @@ static int take_literal(struct parser *p, uint32_t *out)
 
     *out = 0;
     if (p->token == T_NUMBER)
-        return add_literal(
-            p, (struct slu_value){.type = SLU_VALUE_NUMBER, .number = p->number}, out);
+        return add_literal(p, p->number, out);
     if (p->token == T_STRING)
         return add_literal(
             p, (struct slu_value){.type = SLU_VALUE_STRING, .len = p->content_len},

@@ -10,9 +10,6 @@
 
 enum { ENTRY = 12 }; /* bytes before those of the value */
 
-/* Largest integer such that it and all below are doubles. */
-#define EXACT 9007199254740992.0
-
 static const struct {
     const char *name;
     unsigned width;
@@ -222,6 +219,14 @@ static double as_double(uint64_t bits)
     return x;
 }
 
+/* Writes an integer; returns the number of its digits. */
+static size_t put_integer(char out[SLU_NUMBER_BYTE], const struct slu_value *v,
+                          uint64_t magnitude)
+{
+    return (size_t)snprintf(out, SLU_NUMBER_BYTE, "%s%llu", v->number < 0 ? "-" : "",
+                            (unsigned long long)magnitude);
+}
+
 static int unfit(const struct slu_meta_field *f, const struct slu_value *v,
                  struct slu_err *err)
 {
@@ -232,9 +237,9 @@ static int unfit(const struct slu_meta_field *f, const struct slu_value *v,
         [SLU_META_IS_TEXT] = "a string of at most 65536 bytes, or a number or boolean",
         [SLU_META_IS_U8] = "an integer of 0 to 254, or a boolean",
         [SLU_META_IS_U32] = "an integer of 0 to 4294967294",
-        [SLU_META_IS_U64] = "an integer of 0 to 2^53",
+        [SLU_META_IS_U64] = "an integer of 0 to 2^64 - 2",
         [SLU_META_IS_F32] = "a number that a float can hold",
-        [SLU_META_IS_I64] = "an integer of -2^53 to 2^53",
+        [SLU_META_IS_I64] = "an integer of -2^63 + 1 to 2^63 - 1",
         [SLU_META_IS_F64] = "a finite number",
     };
     static const char *const is[] = {
@@ -244,8 +249,11 @@ static int unfit(const struct slu_meta_field *f, const struct slu_value *v,
         [SLU_VALUE_LIST] = "an array or object",
     };
     char found[64];
+    uint64_t magnitude;
 
-    if (v->type == SLU_VALUE_NUMBER)
+    if (v->type == SLU_VALUE_NUMBER && slu_value_integer(v, &magnitude))
+        put_integer(found, v, magnitude);
+    else if (v->type == SLU_VALUE_NUMBER)
         snprintf(found, sizeof found, "%.17g", v->number);
     else if (v->type == SLU_VALUE_STRING && is_string(f->type))
         snprintf(found, sizeof found, "%zu bytes%s", v->len,
@@ -257,10 +265,12 @@ static int unfit(const struct slu_meta_field *f, const struct slu_value *v,
 }
 
 /* The bits of a number in the field's type; false: it does not fit. */
-static bool number_bits(enum slu_meta_type type, double x, uint64_t *bits)
+static bool number_bits(enum slu_meta_type type, const struct slu_value *v,
+                        uint64_t *bits)
 {
-    x += 0.0; /* -0 becomes 0 */
-    const bool integer = x == floor(x);
+    const double x = v->number + 0.0; /* -0 becomes 0 */
+    uint64_t magnitude;
+    const bool integer = slu_value_integer(v, &magnitude);
     const float narrow = (float)x;
     uint32_t b;
 
@@ -268,12 +278,12 @@ static bool number_bits(enum slu_meta_type type, double x, uint64_t *bits)
     case SLU_META_IS_U8:
     case SLU_META_IS_U32:
     case SLU_META_IS_U64:
-        *bits = integer && x >= 0 && x <= EXACT ? (uint64_t)x : UINT64_MAX;
-        return *bits <= (uint64_t)EXACT && *bits < kind[type].none;
+        *bits = integer && x >= 0 ? magnitude : UINT64_MAX;
+        return *bits < kind[type].none;
     case SLU_META_IS_I64:
-        if (!integer || fabs(x) > EXACT)
+        if (!integer || magnitude > INT64_MAX)
             return false;
-        *bits = (uint64_t)(int64_t)x;
+        *bits = x < 0 ? 0 - magnitude : magnitude;
         return true;
     case SLU_META_IS_F32:
         memcpy(&b, &narrow, sizeof b);
@@ -299,8 +309,9 @@ int slu_meta_put_value(struct slu_buf *out, const struct slu_meta_field *f,
         if (is)
             return slu_meta_put(out, f->key, v->boolean ? "true" : "false",
                                 v->boolean ? 4 : 5, err);
-        if (number && isfinite(v->number) &&
-            (v->number != floor(v->number) || fabs(v->number) <= EXACT))
+        if (number && slu_value_integer(v, &bits))
+            return slu_meta_put(out, f->key, digits, put_integer(digits, v, bits), err);
+        if (number && v->number != floor(v->number))
             return slu_meta_put(out, f->key, digits, slu_number_put(v->number, digits),
                                 err);
         if (v->type != SLU_VALUE_STRING || v->len > SLU_META_VALUE ||
@@ -310,7 +321,7 @@ int slu_meta_put_value(struct slu_buf *out, const struct slu_meta_field *f,
     }
     if (is && f->type == SLU_META_IS_U8)
         bits = v->boolean;
-    else if (!number || !number_bits(f->type, v->number, &bits))
+    else if (!number || !number_bits(f->type, v, &bits))
         return unfit(f, v, err);
     store(bytes, kind[f->type].width, bits);
     return slu_meta_put(out, f->key, bytes, kind[f->type].width, err);
@@ -319,19 +330,18 @@ int slu_meta_put_value(struct slu_buf *out, const struct slu_meta_field *f,
 struct slu_value slu_meta_to_value(enum slu_meta_type type,
                                    const struct slu_meta_value *v)
 {
-    struct slu_value x = {.type = v ? SLU_VALUE_NUMBER : SLU_VALUE_NULL};
-
     if (!v)
-        return x;
+        return (struct slu_value){.type = SLU_VALUE_NULL};
     if (is_string(type))
         return (struct slu_value){
             .type = SLU_VALUE_STRING, .string = (const char *)v->p, .len = v->n};
     const uint64_t bits = load(v->p, kind[type].width);
-    x.number = type == SLU_META_IS_F32   ? (double)as_float(bits)
-               : type == SLU_META_IS_F64 ? as_double(bits)
-               : type == SLU_META_IS_I64 ? (double)(int64_t)bits
-                                         : (double)bits;
-    return x;
+    const bool negative = type == SLU_META_IS_I64 && bits >> 63;
+    if (type != SLU_META_IS_F32 && type != SLU_META_IS_F64)
+        return slu_value_of_integer(negative ? 0 - bits : bits, negative);
+    return (struct slu_value){.type = SLU_VALUE_NUMBER,
+                              .number = type == SLU_META_IS_F32 ? (double)as_float(bits)
+                                                                : as_double(bits)};
 }
 
 int slu_meta_put_json(struct slu_buf *out, enum slu_meta_type type,

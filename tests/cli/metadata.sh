@@ -39,8 +39,11 @@ while IFS='|' read -r option record why; do
 done <<'J'
 x=u8|{"text":"a","x":255}|"x": expected an integer of 0 to 254, or a boolean, found 255
 x=u8|{"text":"a","x":"1"}|"x": expected an integer of 0 to 254, or a boolean, found a string
-x=int|{"text":"a","x":1.5}|"x": expected an integer of -2^53 to 2^53, found 1.5
-x=u64|{"text":"a","x":-1}|"x": expected an integer of 0 to 2^53, found -1
+x=int|{"text":"a","x":1.5}|"x": expected an integer of -2^63 + 1 to 2^63 - 1, found 1.5
+x=int|{"text":"a","x":9223372036854775808}|found 9223372036854775808
+x=int|{"text":"a","x":-9223372036854775808}|found -9223372036854775808
+x=u64|{"text":"a","x":18446744073709551615}|found 18446744073709551615
+x=u64|{"text":"a","x":-1}|"x": expected an integer of 0 to 2^64 - 2, found -1
 x=f32|{"text":"a","x":1e39}|"x": expected a number that a float can hold
 x|{"text":"a","x":[1]}|"x": expected a string of at most 65536 bytes without a NUL, or a number or boolean, found an array or object
 x|{"text":"a","x":"a\u0000b"}|"x": expected a string of at most 65536 bytes without a NUL
@@ -85,8 +88,9 @@ status "  a field that is not there" 2 choose -q --length 1.. --drop-metadata no
 check "  is named" grep -q "^choose: --drop-metadata nope: no input has the metadata field 'nope'" err
 
 # Chosen by them.
-where() { choose -q --where "$1" "${2:-m.tks}" | inspect --records - | "$PYTHON" -c 'import json, sys
+docs() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
 print(*[json.loads(line)["segments"][0]["document"] for line in sys.stdin])'; }
+where() { choose -q --where "$1" "${2:-m.tks}" | docs; }
 while IFS='|' read -r expr want; do same "--where $expr" "$want" "$(where "$expr")"; done <<'J'
 lic == "mit"|0 129
 q > 1|74
@@ -109,9 +113,26 @@ same "  of pieces, all is well" "$(choose -q --where 'lic != null' packed.tks | 
 choose -q --where 'lic == "mit"' --stats s.json -o y.tks m.tks
 same "  counted" '{"where": 1}' "$(json s.json 'd["documents"]["dropped"]')"
 
+# Integers of 64 bits, which no double tells apart; by the parsers of flat records and of others.
+whole='{"text":"a","i":9007199254740993,"u":18446744073709551614,"n":-9007199254740993}
+{"text":"b","o":{},"i":9007199254740992,"u":18446744073709551613,"n":-9007199254740992}'
+printf '%s\n' "$whole" >whole.jsonl
+tokenize -q -t bytes --metadata i=int,u=u64,n whole.jsonl -o whole.tks
+same "integers of 64 bits" '{"i": 9007199254740993, "n": "-9007199254740993", "u": 18446744073709551614}
+{"i": 9007199254740992, "n": "-9007199254740992", "u": 18446744073709551613}' "$(meta whole.tks)"
+while IFS='|' read -r expr want; do
+    same "--where $expr" "$want" "$(where "$expr" whole.tks)"
+    same "  of records" "$want" "$(tokenize -q -t bytes --where "${expr/\"-9007199254740993\"/-9007199254740993}" whole.jsonl | docs)"
+done <<'J'
+i == 9007199254740993|0
+i < 9007199254740993|81
+u >= 18446744073709551614|0
+u in [18446744073709551613, 3]|81
+n == "-9007199254740993"|0
+J
+same "--mix-by them" 0 "$(shuffle -q --mix-by i --mix 9007199254740993=1 whole.tks | docs)"
+
 # The best by a field, of each value; a stream for each value. tests/props/check_choose.py has the choices of --top.
-docs() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
-print(*[json.loads(line)["segments"][0]["document"] for line in sys.stdin])'; }
 same "--by a field" 74 "$(choose -q --top 1 --unit documents --by q m.tks | docs)"
 same "  null comes last" "0 74" "$(choose -q --top 2 --unit documents --by q m.tks | docs)"
 same "--per a field" "0 74" "$(choose -q --top 1 --unit documents --by q --per lic --stats s.json m.tks | docs)"

@@ -418,16 +418,19 @@ static void metadata_values(void **state)
         {SLU_META_IS_U32, 4294967294.0, 4294967294},
         {SLU_META_IS_U32, 4294967295.0, UINT64_MAX},
         {SLU_META_IS_U64, 9007199254740992.0, 9007199254740992},
-        {SLU_META_IS_U64, 18014398509481984.0, UINT64_MAX},
+        {SLU_META_IS_U64, 0x1p63, UINT64_C(1) << 63},
+        {SLU_META_IS_U64, 0x1p64, UINT64_MAX},
         {SLU_META_IS_I64, -2, (uint64_t)-2},
-        {SLU_META_IS_I64, -18014398509481984.0, UINT64_MAX},
+        {SLU_META_IS_I64, -0x1p62, (uint64_t)3 << 62},
+        {SLU_META_IS_I64, 0x1p63, UINT64_MAX},
+        {SLU_META_IS_I64, -0x1p63, UINT64_MAX},
         {SLU_META_IS_F32, 0.5, 0x3f000000},
         {SLU_META_IS_F32, 1e39, UINT64_MAX},
         {SLU_META_IS_F64, 0.5, 0x3fe0000000000000},
         {SLU_META_IS_F64, -0.0, 0},
         {SLU_META_IS_F64, INFINITY, UINT64_MAX},
         {SLU_META_IS_NAME, 7, '7'},
-        {SLU_META_IS_TEXT, 18014398509481984.0, UINT64_MAX},
+        {SLU_META_IS_TEXT, 0x1p64, UINT64_MAX},
     };
     static const char nul[] = "a\0b";
     struct slu_meta_field f = {.name = "f", .key = 1};

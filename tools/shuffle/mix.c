@@ -192,7 +192,8 @@ static int value_of(const struct slu_property *p, const char *name, uint64_t *va
     if (!*name)
         return SLU_OK;
     if (slu_meta_width(p->type)) {
-        v = (struct slu_value){.type = SLU_VALUE_NUMBER, .number = strtod(name, &end)};
+        v = slu_value_of_number(name);
+        (void)strtod(name, &end);
         rc = *end || name[strspn(name, "+-.0123456789eE")] ? SLU_E_FORMAT : SLU_OK;
     }
     if (!rc)

@@ -116,7 +116,7 @@ endif
 ARROW_CONFIG = $(if $(USE_ARROW),,PKG_CONFIG_PATH='$(abspath $O/arrow/pc)') $(PKG_CONFIG)
 ARROW_CFLAGS = $(patsubst -I%,-isystem %,$(shell $(ARROW_CONFIG) --cflags arrow parquet))
 PARQUET_SO   := $O/lib/libsluice-parquet.so
-PARQUET_SRC  := $(sort $(wildcard formats/parquet/arrow_*.cc)) formats/text/block.c lib/base/buf.c lib/base/err.c lib/base/json_write.c lib/base/number.c
+PARQUET_SRC  := $(sort $(wildcard formats/parquet/arrow_*.cc)) formats/text/block.c lib/base/buf.c lib/base/err.c lib/base/json_write.c lib/base/number.c lib/base/value.c
 PARQUET_OBJ  := $(addprefix $O/arrow/,$(addsuffix .o,$(PARQUET_SRC)))
 
 # ---- fastText --------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ struct stage {
 };
 
 struct line {
-    struct cli_common common; /* what `run` was given */
+    struct cli_common common;      /* what `run` was given */
     struct line_words words, logs; /* logs: names of files, one for each program */
     struct stage *stage;
     size_t n;
@@ -70,7 +70,8 @@ static int help(void)
            "  --progress=WHEN      auto, always or never\n"
            "  -q, --quiet          no messages but errors\n"
            "  -f, --file=FILE      has the line; # begins a comment\n"
-           "  --log=FILE           gets the messages of the first program and its status;\n"
+           "  --log=FILE           gets the messages of the first program and its "
+           "status;\n"
            "                       given again, of the next one\n\n"
            "Options of a program come before these. See sluice(7).\n");
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;

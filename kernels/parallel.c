@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "lib/base/thread.h"
-
 #define MOST 256
 
 struct part {
@@ -28,7 +26,7 @@ void slu_kernel_parallel(unsigned n, void (*part)(void *arg, unsigned i), void *
     unsigned n_other = n == 0 ? 0 : n - 1 < MOST ? n - 1 : MOST;
     for (unsigned k = 0; k < n_other; k++) {
         other[k] = (struct part){.run = part, .arg = arg, .i = k + 1};
-        other[k].started = slu_thread_start(&other[k].thread, run, &other[k]) == 0;
+        other[k].started = pthread_create(&other[k].thread, NULL, run, &other[k]) == 0;
     }
     if (n)
         part(arg, 0);

@@ -165,8 +165,8 @@ bench-emu: programs $(EMU_BIN) $(FAKE_BIN)
 check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
 
-# The same and those that check leaves out, with longer loops.
-check-more: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
+# The tests that check leaves out or shortens; .ci/run runs both.
+check-more: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check more
 
 check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
@@ -377,7 +377,7 @@ help:
 #H make demo         shards from text of this machine, each step explained; installs missing packages
 #H make check        the quick tests; installs missing packages
 #H make check-for PATH...  the tests of files and folders, by tests/for; or tests by name: check-for unit/test_core cli/masks
-#H make check-more   these, those that check leaves out, and longer loops, in some minutes; the continuous integration runs it
+#H make check-more   the longer loops that check leaves out, in some minutes; the continuous integration runs both
 #H make check-full   the same tests at full length: input cut at each byte, each call failing
 #H make check-all    check-full, sanitizers, fuzzers, planted faults, judges ... (tests/all), hours; PIECES='asan fuzz', AGAIN=1
 #H make check-random random jobs, each in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: programs of another build

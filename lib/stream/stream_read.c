@@ -375,7 +375,8 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     return read_stored(r, f, first && !r->continues, err);
 }
 
-/* Fails, as the sequence in b is longer than max_seq_tok; the message names it. */
+/* Fails, as the frames of the sequence in b are longer than max_seq_tok; the message names
+ * it. Beside its end its last frame has other sequences. */
 static int too_long(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     b->raw->n = 1;
@@ -389,7 +390,9 @@ static int too_long(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
         err, SLU_ADVISE_MEMORY,
         slu_fail(err, SLU_E_LIMIT,
                  "%s: the sequence that begins with document %llu of source %llu (%s) "
-                 "has more than %llu tokens, too many for this memory",
+                 "and the frames that it lies in have more than %llu tokens, too many "
+                 "for this "
+                 "memory",
                  r->name, (unsigned long long)s->document,
                  (unsigned long long)s->source, name ? name : "?",
                  (unsigned long long)r->max_seq_tok));

@@ -154,3 +154,20 @@ each = [json.load(open(t))["cpu_seconds"] for t in ("t1", "t2", "t3")]
 all_ = used.ru_utime + used.ru_stime
 assert status == 0 and min(each) > 0 and 0.5 * all_ < sum(each) <= all_, (each, all_)
 PY
+
+# Memory: documents near the limit of a share of 64 MiB, in a line of five; the whole process stays within -M.
+"$PYTHON" - <<'PY'
+import random
+rng = random.Random(3)
+words = ["w%d" % i for i in range(50000)]
+with open("large.jsonl", "w") as f:
+    for i in range(8):
+        f.write('{"text":"%s"}\n' % " ".join(rng.choices(words, k=200000))[:1040000])
+        for j in range(300):
+            f.write('{"text":"%s"}\n' % " ".join(rng.choices(words, k=100)))
+PY
+for t in 1 8; do
+    run -M 320M -T $t tokenize -t bytes large.jsonl ! dedup --near ! decompose --min 64 --max 1048576 ! pack ! shuffle --stats large.json -o large.tks
+    mib=$(json large.json 'd["peak_rss_bytes"] >> 20')
+    check "-M 320M -T $t: takes $mib MiB" test "$mib" -gt 50 -a "$mib" -lt $((320 + 64))
+done

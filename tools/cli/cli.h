@@ -139,8 +139,8 @@ struct cli_ctx {
     const _Atomic bool *before_failed;
     FILE *messages;               /* receives all that is said; NULL: standard error */
     struct slu_thread_time *time; /* of its threads; NULL: all of the process */
-    enum cli_outcome outcome; /* set by cli_begin: what is asked for */
-    bool memory_given;        /* the same: -M is on the command line */
+    enum cli_outcome outcome;     /* set by cli_begin: what is asked for */
+    bool memory_given;            /* the same: -M is on the command line */
     struct cli_common common;
     void *opts;     /* the program's options struct */
     uint64_t given; /* bit i: row i of the program's table is on the command line */

@@ -444,7 +444,8 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             "%llu,\n  "
             "\"spill_bytes\": %llu,\n  \"device\": \"%s\",\n  \"threads\": %llu,\n  "
             "\"memory_bytes\": %llu,\n  \"timings\": {",
-            r->ended - r->began, cpu_seconds(ctx), (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
+            r->ended - r->began, cpu_seconds(ctx), (unsigned long long)peak_rss(),
+            (unsigned long long)ctx->spill_bytes,
             ctx->device ? ctx->device->name : "cpu",
             (unsigned long long)ctx->common.threads,
             (unsigned long long)ctx->common.memory);

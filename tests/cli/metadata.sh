@@ -74,6 +74,18 @@ status "a field that comes late in one file" 1 inspect --verify late.tks
 check "  says so" grep -q "has the metadata field 'lic', and the streams before it do not; give this one first" err
 check "the other way is well" shell 'cat m.tks none.tks | inspect -q --verify >/dev/null'
 
+# Sixteen fields, of one program or of streams that are joined.
+many_fields=$(seq -s , -f 'f%g=u8' 0 15)
+echo "{\"text\":\"words\",\"z\":1,$(seq -s , -f '"f%g":1' 0 15)}" >wide.jsonl
+tokenize -q -t bytes --metadata "$many_fields" wide.jsonl -o sixteen.tks
+same "sixteen fields" 16 "$(inspect --json sixteen.tks | json /dev/stdin 'len(d["metadata"])')"
+status "one more" 2 tokenize -t bytes --metadata "$many_fields,z=u8" wide.jsonl -o y.tks
+check "  is named" grep -q "the metadata field 'z' is one more than the 16 that a stream can have" err
+tokenize -q -t bytes --metadata z=u8 wide.jsonl -o z.tks
+status "one more by another stream" 1 dedup sixteen.tks z.tks -o y.tks
+check "  is named" grep -q "^dedup: z.tks: the metadata field 'z' is one more than the 16 .*; leave some out by --drop-metadata" err
+status "  unless some are dropped" 0 dedup -q --drop-metadata f3,f5 sixteen.tks z.tks -o y.tks
+
 # Dropped.
 choose -q --length 1.. --drop-metadata q,url --stats s.json m.tks -o less.tks
 same "--drop-metadata" '{"lic": "mit", "m.n": 7}
@@ -84,6 +96,12 @@ inspect --json less.tks >j
 same "  in the provenance" "--length=1.. --drop-metadata=q,url" "$(json j 'd["provenance"][-1]["arguments"]')"
 same "  all of them: no stream with metadata is left" "$(choose -q --length 1.. none.tks | inspect --json | json /dev/stdin '[d["trace_checksum"], d.get("metadata")]')" \
     "$(choose -q --length 1.. --drop-metadata lic,m.n,q,url m.tks | inspect --json | json /dev/stdin '[d["trace_checksum"], d.get("metadata")]')"
+for p in dedup 'dedup --near' 'dedup --substring 50' 'dedup --ngrams' 'decompose --min 4 --max 16' 'pack --length 512' shuffle; do
+    # shellcheck disable=SC2086 # words
+    $p -q --drop-metadata q,url --stats s.json m.tks -o less.tks
+    same "  by $p" "lic m.n, 3, True" "$(json s.json 'd["metadata_dropped"]' >n && inspect --json less.tks |
+        json /dev/stdin '"%s, %s, %s" % (" ".join(m["name"] for m in d["metadata"]), open("n").read().strip(), d["provenance"][-1]["arguments"].endswith("--drop-metadata=q,url"))')"
+done
 status "  a field that is not there" 2 choose -q --length 1.. --drop-metadata nope m.tks -o y.tks
 check "  is named" grep -q "^choose: --drop-metadata nope: no input has the metadata field 'nope'" err
 

@@ -157,6 +157,9 @@ struct slu_reader_cfg {
      * that has them is SLU_E_UNSUPPORTED, so that neither can get lost. */
     bool masks, inner_padding;
     struct slu_joint *joint; /* is standard input (joint.h); or NULL */
+    /* Metadata fields that slu_reader_drop is going to leave out: the streams may have
+     * more with them than the limit, or different types. NULL: none. */
+    const char *drop;
 };
 
 /* Opens the first stream and reads its header. The headers of the other regular files

@@ -20,6 +20,17 @@ int slu_meta_check(const struct slu_reader *r, const struct slu_header *h,
     return SLU_OK;
 }
 
+/* Whether a name is in a list with commas; NULL has none. */
+static bool is_listed(const char *list, const char *name, size_t n)
+{
+    for (const char *p = list, *end; p; p = *end ? end + 1 : NULL) {
+        end = strchrnul(p, ',');
+        if ((size_t)(end - p) == n && !memcmp(p, name, n))
+            return true;
+    }
+    return false;
+}
+
 /* Adds the fields of a header to those of the reader. any: it need not have them. */
 int slu_meta_join(struct slu_reader *r, const struct slu_header *h, bool any,
                   struct slu_err *err)
@@ -31,6 +42,10 @@ int slu_meta_join(struct slu_reader *r, const struct slu_header *h, bool any,
         const size_t n = strlen(f->name);
         if (slu_meta_find(&r->dropped, f->name, n) >= 0)
             continue;
+        if (is_listed(r->drop, f->name, n)) {
+            rc = slu_meta_add(&r->dropped, f->name, n, f->type, err);
+            continue;
+        }
         if (!any && slu_meta_find(&r->header.meta, f->name, n) < 0)
             return slu_fail(err, SLU_E_MISMATCH,
                             "has the metadata field '%s', and the streams before it do "
@@ -45,22 +60,23 @@ int slu_reader_drop(struct slu_reader *r, const char *names, uint64_t *n_value,
                     struct slu_err *err)
 {
     r->n_dropped = n_value;
-    for (const char *p = names, *end;; p = end + 1) {
+    for (const char *p = names, *end; p; p = *end ? end + 1 : NULL) {
         end = strchrnul(p, ',');
-        const int i = slu_meta_find(&r->header.meta, p, (size_t)(end - p));
+        const size_t n = (size_t)(end - p);
+        if (slu_meta_find(&r->dropped, p, n) >= 0)
+            continue;
+        const int i = slu_meta_find(&r->header.meta, p, n);
         if (i < 0)
             return slu_fail(err, SLU_E_USAGE,
                             "no input has the metadata field '%.*s'; "
                             "'inspect' lists those that it has",
-                            (int)(end - p), p);
-        int rc = slu_meta_add(&r->dropped, p, (size_t)(end - p),
-                              r->header.meta.field[i].type, err);
+                            (int)n, p);
+        int rc = slu_meta_add(&r->dropped, p, n, r->header.meta.field[i].type, err);
         if (rc)
             return rc;
         slu_meta_remove(&r->header.meta, (unsigned)i);
-        if (!*end)
-            return SLU_OK;
     }
+    return SLU_OK;
 }
 
 void slu_drop_meta(const struct slu_reader *r, struct slu_batch *b)

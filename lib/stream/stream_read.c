@@ -275,6 +275,7 @@ int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
     r->max_seq_tok = cfg->max_seq_tok;
     r->masks = cfg->masks;
     r->inner_padding = cfg->inner_padding;
+    r->drop = cfg->drop;
     slu_header_init(&r->header);
     pthread_mutex_init(&r->mu, NULL);
     r->n_path = cfg->n_path ? cfg->n_path : 1;

@@ -67,7 +67,8 @@ struct slu_reader {
     int fd;
     uint64_t max_seq_tok;
     bool masks, inner_padding;      /* which the caller keeps (slu_reader_cfg) */
-    struct slu_meta_fields dropped; /* slu_reader_drop */
+    const char *drop;               /* slu_reader_cfg */
+    struct slu_meta_fields dropped; /* slu_reader_drop, and what is found of `drop` */
     uint64_t *n_dropped;            /* values of these; NULL: no field */
     struct slu_names *values;       /* metadata of type name, as its domains; or NULL */
     uint64_t values_byte;

@@ -85,6 +85,7 @@ tokenize -q -t bytes --metadata z=u8 wide.jsonl -o z.tks
 status "one more by another stream" 1 dedup sixteen.tks z.tks -o y.tks
 check "  is named" grep -q "^dedup: z.tks: the metadata field 'z' is one more than the 16 .*; leave some out by --drop-metadata" err
 status "  unless some are dropped" 0 dedup -q --drop-metadata f3,f5 sixteen.tks z.tks -o y.tks
+status "  or of another type" 0 choose -q --length 1.. --drop-metadata lic m.tks <(tokenize -q -t bytes --source-prefix b --metadata lic=text m.jsonl) -o y.tks
 
 # Dropped.
 choose -q --length 1.. --drop-metadata q,url --stats s.json m.tks -o less.tks

@@ -114,7 +114,8 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
                                  cli_max_seq_tok(ctx),
                                  ctx->tool->masks,
                                  ctx->tool->inner_padding,
-                                 ctx->in};
+                                 ctx->in,
+                                 ctx->common.drop_metadata};
     if (!ctx->tokens)
         rc = slu_reader_open(r, &cfg, err);
     if (!rc)

@@ -104,7 +104,9 @@ for signal in TERM INT KILL; do
     mkfifo in
     (while :; do cat c.jsonl; done >in 2>/dev/null || :) &
     feeder=$!
-    (trap - INT; exec "$BIN/sluice" run -q tokenize -t bytes in ! decompose ! shuffle -o z.tks) 2>err &
+    # A shell cannot undo that INT is ignored where it began so, as behind &.
+    "$PYTHON" -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
+        "$BIN/sluice" run -q tokenize -t bytes in ! decompose ! shuffle -o z.tks 2>err &
     victim=$!
     sleep 0.5
     kill -$signal $victim

@@ -150,6 +150,11 @@ int slu_flow_first_header(struct slu_flow *f, struct slu_err *err)
     if (!rc && !named)
         memcpy(stream.header.fingerprint, slu_workfile_head(file)->fingerprint,
                sizeof stream.header.fingerprint);
+    else if (!rc && !slu_made_now(slu_workfile_head(file)->param))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: was made by an earlier version of sluice; remove it and run "
+                      "stage %s again",
+                      slu_workfile_path(file), s->name);
     else if (!rc)
         rc = slu_workfile_get_stream(file, SEC_STREAM, names, &stream, err);
     if (!rc)

@@ -254,6 +254,17 @@ bool slu_made_differs(value was, value now, char *text, size_t cap)
     return a != b;
 }
 
+bool slu_made_now(const char *text)
+{
+    struct slu_json *j = NULL;
+    struct slu_err err = SLU_ERR_INIT;
+    const bool now = *text == '{' && !slu_json_parse(&j, text, strlen(text), &err) &&
+                     number_of(slu_json_root(j), "bytes") == SLU_BYTES;
+
+    slu_json_free(j);
+    return now;
+}
+
 int slu_made_compare(const char *was, const char *now, char *text, size_t cap,
                      bool *differs, struct slu_err *err)
 {

@@ -69,7 +69,9 @@ SLU_MUST_USE int slu_made_put(const struct slu_made *m, unsigned upto,
  * now --min=512". The caller appends what to do. */
 bool slu_made_differs(struct slu_json_value was, struct slu_json_value now, char *text,
                       size_t cap);
-/* The same for two texts with braces, the earlier one from a file. */
+/* Whether a text with braces, or of an earlier version, is a record of this version. */
+bool slu_made_now(const char *text);
+/* slu_made_differs for two texts with braces, the earlier one from a file. */
 SLU_MUST_USE int slu_made_compare(const char *was, const char *now, char *text,
                                   size_t cap, bool *differs, struct slu_err *err);
 

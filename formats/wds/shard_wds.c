@@ -10,8 +10,9 @@
  * each member than building a header through the library's entries. Several threads
  * encode members, and their bytes do not depend on the library's version.
  *
- * Writing the text is the hot loop of the whole pipeline: 7.8 bytes for each token. A
- * table has the text of each id, so that an id is one load and one store.
+ * Writing the text is the hot loop of the whole pipeline: 7.8 bytes for each token. Two
+ * tables that stay in the nearest cache have the texts of an id's thousands and of the
+ * rest, so that an id is two loads and one store.
  */
 #include "formats/shards/shard.h"
 
@@ -30,6 +31,8 @@ enum {
     SUM_AT = 148,
     MAX_TEXT = 12,    /* of an id: ten digits, a comma, a space */
     N_TEXT = 1000000, /* ids of up to six digits, whose texts take up to eight bytes */
+    N_PART = 1000,    /* numbers of three digits */
+    SIZE_SHIFT = 56,  /* of a text's size, above the text */
     PIECE = 1 << 11,  /* ids of a piece of a long sequence */
 };
 
@@ -40,26 +43,28 @@ struct header {
 };
 
 struct wds {
-    uint64_t *text; /* of ids below n_text: "7, " as a little-endian number */
-    uint32_t n_text;
+    /* A text as a little-endian number, and its size: in bytes, of thousands ("12"; of 0
+     * none) and of the rest ("007, "; after these N_PART the same without zeros,
+     * for ids that have no thousands). */
+    uint64_t thousands[N_PART], rest[2 * N_PART];
     struct header ids, mask;
     bool gzip;
 };
 
-static unsigned length_of(uint64_t text)
+static uint64_t text_of(const char *form, uint32_t v)
 {
-    return 8 - (unsigned)__builtin_clzll(text) / 8;
+    char c[8] = {0};
+    int n = snprintf(c, sizeof c, form, v);
+
+    return slu_le64(c) | (uint64_t)n << SIZE_SHIFT;
 }
 
-/* Fills the table. A text is that of the id without its last digit, and this digit. */
 static void init_texts(struct wds *w)
 {
-    const uint64_t end = ',' | ' ' << 8;
-
-    for (uint32_t i = 0; i < w->n_text; i++) {
-        const uint64_t digit = '0' + i % 10 + (end << 8), before = w->text[i / 10];
-        const unsigned n = i < 10 ? 0 : 8 * (length_of(before) - 2);
-        w->text[i] = digit << n | (before & ~(UINT64_MAX << n));
+    for (uint32_t i = 0; i < N_PART; i++) {
+        w->rest[i] = text_of("%03u, ", i);
+        w->rest[N_PART + i] = text_of("%u, ", i);
+        w->thousands[i] = i ? text_of("%u", i) : 0;
     }
 }
 
@@ -94,11 +99,6 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
     *state = w;
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
-    const uint64_t n_id = cfg->header->vocab_size;
-    w->n_text = n_id < N_TEXT ? (uint32_t)n_id : N_TEXT;
-    w->text = calloc(w->n_text + 1, sizeof *w->text);
-    if (!w->text)
-        return slu_fail_nomem(err, w->n_text * sizeof *w->text);
     init_texts(w);
     init_header(&w->ids, suffix[cfg->member]);
     snprintf(text, sizeof text, "loss_mask.%s", suffix[cfg->member]);
@@ -109,10 +109,7 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
 
 static void wds_release(void *state)
 {
-    struct wds *w = state;
-
-    free(w ? w->text : NULL);
-    free(w);
+    free(state);
 }
 
 static void wds_file_name(const void *state, uint64_t number, unsigned file, char *out,
@@ -178,28 +175,30 @@ static void put_header(const struct header *head, uint64_t index, uint64_t size,
 }
 
 /* Writes "id, ", and up to eight arbitrary bytes after it. */
-static inline uint8_t *put_id(const uint64_t *text, uint32_t n_text, uint8_t *p,
-                              uint32_t id)
+static inline uint8_t *put_id(const struct wds *w, uint8_t *p, uint32_t id)
 {
-    if (__builtin_expect(id >= n_text, 0))
+    if (__builtin_expect(id >= N_TEXT, 0))
         return p + snprintf((char *)p, MAX_TEXT + 1, "%u, ", id);
-    slu_put_le64(p, text[id]);
-    return p + length_of(text[id]);
+    const uint32_t t = id / N_PART;
+    const uint64_t before = w->thousands[t],
+                   rest = w->rest[id - t * N_PART + (t ? 0 : N_PART)];
+    const unsigned n = (unsigned)(before >> SIZE_SHIFT);
+    slu_put_le64(p, (before & ~(UINT64_MAX << SIZE_SHIFT)) | rest << 8 * n);
+    return p + n + (rest >> SIZE_SHIFT);
 }
 
 /* The texts of n ids. */
 static uint8_t *put_ids(const struct wds *w, const struct slu_shard_bucket *b,
                         uint8_t *p, const void *tok, uint64_t n)
 {
-    const uint64_t *text = w->text;
-    const uint32_t n_text = w->n_text, plain = b->masks ? ~SLU_TRAINED : UINT32_MAX;
+    const uint32_t plain = b->masks ? ~SLU_TRAINED : UINT32_MAX;
 
     if (b->tok_bytes == 2 && !b->masks)
         for (uint64_t i = 0; i < n; i++)
-            p = put_id(text, n_text, p, ((const uint16_t *)tok)[i]);
+            p = put_id(w, p, ((const uint16_t *)tok)[i]);
     else
         for (uint64_t i = 0; i < n; i++)
-            p = put_id(text, n_text, p, ((const uint32_t *)tok)[i] & plain);
+            p = put_id(w, p, ((const uint32_t *)tok)[i] & plain);
     return p;
 }
 

@@ -2,6 +2,7 @@
 """MB/s and Mtok/s of every program and of the whole line, beside Hugging Face's `tokenizers`.
 
     line.py [-n RUNS] CORPUS_FOLDER
+    line.py [-n RUNS] -t TOKENIZER FILE...
 
 Each program is timed alone, from a file in the page cache to a file, with -T1 and -T2 in turn; then
 the line of five in one pipe. The figures are medians; MB is 10^6 bytes of raw text (for tokenize and the
@@ -9,8 +10,12 @@ line) or of the stream read (for the others). Hugging Face's `tokenizers` encode
 run with the same vocabulary (GPT-2, from the judges), from records that are in memory already, on one
 thread: reading, JSON and zstd are not counted against it. Prints a Markdown table. Nothing is asserted:
 timings are only printed.
+
+-t: processor seconds and time of the line by `sluice run` and as a pipe, in turn, from FILEs to shards in
+memory; "the rest" is the line less tokenize alone. Each run is preceded by touching memory: a virtual
+machine gives freed memory back, and taking it again costs ten times what the programs do with it.
 """
-import argparse, json, os, statistics, subprocess, sys, tempfile, time
+import argparse, json, mmap, os, shutil, statistics, subprocess, sys, tempfile, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 O = os.environ.get("O", "build")
@@ -68,11 +73,60 @@ def sample(corpus, most):
     return texts, size
 
 
+def touch(n_byte):
+    if os.fork():
+        return os.wait()
+    memory = mmap.mmap(-1, n_byte, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    memory[::4096] = bytes(n_byte // 4096)
+    os._exit(0)
+
+
+def beside(tokenizer, files, n):
+    """One process beside the pipe: medians of n, ratios in pairs."""
+    os.environ["PATH"] = BIN + ":" + os.environ["PATH"]
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+        first = "tokenize -q -t %s %s" % (tokenizer, " ".join(files))
+        line = lambda sep, f: (" %s " % sep).join([first, "dedup -q", "decompose -q --min 256 --max 8192 --label-token",
+                                                   "pack -q", "shuffle -q --format %s -o %s/set" % (f, tmp)])
+        commands = {"tokenize": first + " -o /dev/null"}
+        for f in ("wds", "megatron --accept-mismatch"):
+            commands[f.split()[0], "|"] = line("|", f)
+            commands[f.split()[0], "!"] = "sluice run " + line("!", f)
+        seen = {k: [] for k in commands}
+        for i in range(n + 1): # the first is not counted
+            for k, command in commands.items():
+                shutil.rmtree(tmp + "/set", ignore_errors=True)
+                touch(3 << 29)
+                began = time.perf_counter()
+                p = subprocess.Popen(["bash", "-o", "pipefail", "-c", command])
+                _, status, used = os.wait4(p.pid, 0)
+                if status:
+                    sys.exit("failed: " + command)
+                if i:
+                    seen[k].append((used.ru_utime + used.ru_stime, time.perf_counter() - began, used.ru_utime))
+    middle = lambda k: [statistics.median(x) for x in zip(*seen[k])]
+    print("tokenize alone: %.2f s of a processor\n" % middle("tokenize")[0])
+    print("| format | pipe: processor, user, wall, s | run: processor, user, wall | processor | wall | the rest |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for f in ("wds", "megatron"):
+        rows = list(zip(seen[f, "|"], seen[f, "!"], seen["tokenize"]))
+        ratio = lambda of: statistics.median(of(*r) for r in rows)
+        cell = lambda k: "%.2f, %.2f, %.2f" % tuple(middle(k)[i] for i in (0, 2, 1))
+        print("| %s | %s | %s | %.2f | %.2f | %.2f |" % (
+            f, cell((f, "|")), cell((f, "!")), ratio(lambda p, r, t: r[0] / p[0]), ratio(lambda p, r, t: r[1] / p[1]),
+            ratio(lambda p, r, t: (r[0] - t[0]) / (p[0] - t[0]))))
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("-n", type=int, default=3)
-    ap.add_argument("corpus")
+    ap.add_argument("-t", dest="tokenizer")
+    ap.add_argument("corpus", nargs="+")
     a = ap.parse_args()
+    if a.tokenizer:
+        return beside(a.tokenizer, a.corpus, a.n)
+    a.corpus = a.corpus[0]
     files = sorted(os.path.join(a.corpus, f) for f in os.listdir(a.corpus) if f.endswith(".zst"))
     rows = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as tmp:

@@ -253,9 +253,6 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
         b->str.len = s.id_off;
         return SLU_OK;
     }
-    rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
-    if (rc)
-        return rc;
     *id_at += s.id_len;
     b->seg[b->n_seg++] = s;
     return SLU_OK;
@@ -270,6 +267,8 @@ static int add_rows(struct slu_batch *b, const struct slu_frame *f,
 {
     uint64_t at_seg = 0, id_at = 0, tok_end = 0;
     int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + k->n_seq, sizeof *b->seq, err);
+    if (!rc)
+        rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + k->n_seg, sizeof *b->seg, err);
     for (uint64_t i = 0; !rc && i < k->n_seq; i++) {
         uint32_t n = slu_le32(k->seq_segs + 4 * i);
         bool more = i == 0 && before;

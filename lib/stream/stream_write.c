@@ -33,6 +33,7 @@ struct slu_writer {
     struct slu_buf col[N_COLUMN];
     struct slu_frame_tok tok;
     uint64_t n_seq, n_seg, n_tok, n_begun;
+    uint64_t cap_seg;    /* rows for which the columns from SOURCE to IDS have room */
     uint64_t meta_byte;  /* of its segments' metadata */
     struct slu_buf hash; /* for a joint: of its sequences, as far as they are known */
 
@@ -61,7 +62,7 @@ struct slu_writer {
     struct slu_buf scratch;
 };
 
-/* Appends an integer, without a call if there is room: a row has seven integers. */
+/* Appends an integer, without a call if there is room. */
 static inline int put_u32(struct slu_buf *b, uint32_t v, struct slu_err *err)
 {
     int rc = b->cap - b->len < sizeof v ? slu_buf_reserve(b, sizeof v, err) : SLU_OK;
@@ -80,6 +81,19 @@ static inline int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
     slu_put_le64(b->data + b->len, v);
     b->len += sizeof v;
     return SLU_OK;
+}
+
+/* Append an integer to a column that has room (w->cap_seg). */
+static inline void push_u32(struct slu_buf *b, uint32_t v)
+{
+    slu_put_le32(b->data + b->len, v);
+    b->len += sizeof v;
+}
+
+static inline void push_u64(struct slu_buf *b, uint64_t v)
+{
+    slu_put_le64(b->data + b->len, v);
+    b->len += sizeof v;
 }
 
 /* Writes a frame whose payload is w->scratch, and empties that. */
@@ -343,6 +357,18 @@ static int add_meta(struct slu_writer *w, const uint8_t *p, size_t n,
     return rc || !n ? rc : meta_lost(err);
 }
 
+/* Gives the columns of a segment's integers room for as many rows as they have. */
+static int more_rows(struct slu_writer *w, struct slu_err *err)
+{
+    const uint64_t n = w->n_seg < 64 ? 64 : w->n_seg;
+    int rc = SLU_OK;
+
+    for (int i = SOURCE; i < IDS && !rc; i++)
+        rc = slu_buf_reserve(&w->col[i], n * sizeof(uint64_t), err);
+    w->cap_seg = rc ? 0 : w->n_seg + n;
+    return rc;
+}
+
 /* Adds a row for n_tok tokens of segment s from `skip` on. The segment's id, in `str`,
  * is only in its first row. */
 static int add_seg(struct slu_writer *w, const struct slu_buf *str,
@@ -350,29 +376,25 @@ static int add_seg(struct slu_writer *w, const struct slu_buf *str,
                    struct slu_err *err)
 {
     uint32_t domain, id_len = skip ? 0 : s->id_len;
-    uint64_t offset = s->source == SLU_PADDING ? 0 : s->offset + skip;
-    int rc = note_source(w, s->source, err);
+    const bool padding = s->source == SLU_PADDING;
+    int rc = w->n_seg < w->cap_seg ? SLU_OK : more_rows(w, err);
+    if (!rc)
+        rc = note_source(w, s->source, err);
     if (!rc)
         rc = note_domain(w, s->domain, &domain, err);
-    if (!rc)
-        rc = put_u64(&w->col[SOURCE], s->source, err);
-    if (!rc)
-        rc = put_u64(&w->col[DOCUMENT], s->document, err);
-    if (!rc)
-        rc = put_u64(&w->col[OFFSET], offset, err);
-    if (!rc)
-        rc = put_u64(&w->col[LENGTH], n_tok, err);
-    if (!rc)
-        rc = put_u32(&w->col[DOMAIN], domain, err);
-    if (!rc)
-        rc = put_u32(&w->col[ID_BYTES], id_len, err);
-    for (unsigned k = 0; !rc && k < SLU_N_EXTRA; k++)
+    if (rc)
+        return rc;
+    push_u64(&w->col[SOURCE], s->source);
+    push_u64(&w->col[DOCUMENT], s->document);
+    push_u64(&w->col[OFFSET], padding ? 0 : s->offset + skip);
+    push_u64(&w->col[LENGTH], n_tok);
+    push_u32(&w->col[DOMAIN], domain);
+    push_u32(&w->col[ID_BYTES], id_len);
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++)
         if (w->header.has[k])
-            rc = put_u64(&w->col[EXTRA + k],
-                         (s->source == SLU_PADDING ? 0 : s->extra[k]) ^
-                             slu_extra_kind[k].none,
-                         err);
-    if (!rc && id_len)
+            push_u64(&w->col[EXTRA + k],
+                     (padding ? 0 : s->extra[k]) ^ slu_extra_kind[k].none);
+    if (id_len)
         rc = slu_buf_append(&w->col[IDS], str->data + s->id_off, id_len, err);
     if (!rc && w->header.meta.n)
         rc = add_meta(w, str->data + s->id_off + s->id_len, s->meta_len, err);

@@ -50,11 +50,12 @@ static int check_names(const struct slu_shards_cfg *cfg, const char *const *colu
 {
     for (unsigned i = 0; i < n_column; i++)
         if (slu_meta_find(&cfg->header->meta, column[i], strlen(column[i])) >= 0)
-            return slu_fail(err, SLU_E_UNSUPPORTED,
-                            "format %s has a column '%s' of its own, and the stream a "
-                            "metadata field of this name; leave that out by "
-                            "--drop-metadata %s",
-                            cfg->format->name, column[i], column[i]);
+            return slu_advise(
+                err, SLU_ADVISE_DROP_FIELD,
+                slu_fail(err, SLU_E_UNSUPPORTED,
+                         "format %s has a column '%s' of its own, and the stream a "
+                         "metadata field of this name",
+                         cfg->format->name, column[i]));
     return SLU_OK;
 }
 

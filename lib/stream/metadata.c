@@ -97,16 +97,17 @@ int slu_meta_add(struct slu_meta_fields *t, const char *name, size_t len,
     if (at < t->n && !compare(f, name, len))
         return f->type == type
                    ? SLU_OK
-                   : slu_fail(err, SLU_E_MISMATCH,
-                              "the metadata field '%s' has the type %s here and %s "
-                              "before; give both the same type, or leave it out of one "
-                              "by --drop-metadata",
-                              f->name, kind[type].name, kind[f->type].name);
+                   : slu_advise(err, SLU_ADVISE_DROP_FIELD,
+                                slu_fail(err, SLU_E_MISMATCH,
+                                         "the metadata field '%s' has the type %s here "
+                                         "and %s before",
+                                         f->name, kind[type].name, kind[f->type].name));
     if (t->n == SLU_META_FIELDS)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "the metadata field '%.*s' is one more than the %d that a "
-                        "stream can have; leave some out by --drop-metadata",
-                        (int)len, name, SLU_META_FIELDS);
+        return slu_advise(err, SLU_ADVISE_DROP_FIELDS,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "the metadata field '%.*s' is one more than the %d "
+                                   "that a stream can have",
+                                   (int)len, name, SLU_META_FIELDS));
     memmove(f + 1, f, (t->n++ - at) * sizeof *f);
     *f = (struct slu_meta_field){.type = type, .key = slu_hash64(name, len)};
     memcpy(f->name, name, len);

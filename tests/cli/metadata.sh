@@ -64,7 +64,7 @@ check "as texts, all" shell 'tokenize -q -t bytes --metadata x=text many.jsonl |
 # Joined: the union by name.
 tokenize -q -t bytes --source-prefix b --metadata lic=text m.jsonl -o other.tks
 status "another type of the same name" 1 choose -q --length 1.. m.tks other.tks -o y.tks
-check "  is named" grep -q "^choose: other.tks: the metadata field 'lic' has the type text here and name before" err
+check "  is named" grep -q "^choose: other.tks: the metadata field 'lic' has the type text here and name before; leave it out with --drop-metadata\$" err
 tokenize -q -t bytes --source-prefix b --metadata lic,z=text <(sed 's/"q"/"z":"zed","q"/' m.jsonl) -o other.tks
 choose -q --length 1.. none.tks m.tks other.tks -o both.tks
 same "streams with and without fields" "$(printf 'null\nnull\nnull\n%s\n{"lic": "mit", "z": "zed"}\n{"lic": "apache", "z": "zed"}\n{"lic": "mit"}' "$(meta m.tks)")" "$(meta both.tks)"
@@ -80,10 +80,10 @@ echo "{\"text\":\"words\",\"z\":1,$(seq -s , -f '"f%g":1' 0 15)}" >wide.jsonl
 tokenize -q -t bytes --metadata "$many_fields" wide.jsonl -o sixteen.tks
 same "sixteen fields" 16 "$(inspect --json sixteen.tks | json /dev/stdin 'len(d["metadata"])')"
 status "one more" 2 tokenize -t bytes --metadata "$many_fields,z=u8" wide.jsonl -o y.tks
-check "  is named" grep -q "the metadata field 'z' is one more than the 16 that a stream can have" err
+check "  is named" grep -q "^tokenize: --metadata f0.*: the metadata field 'z' is one more than the 16 that a stream can have; name fewer with --metadata\$" err
 tokenize -q -t bytes --metadata z=u8 wide.jsonl -o z.tks
 status "one more by another stream" 1 dedup sixteen.tks z.tks -o y.tks
-check "  is named" grep -q "^dedup: z.tks: the metadata field 'z' is one more than the 16 .*; leave some out by --drop-metadata" err
+check "  is named" grep -q "^dedup: z.tks: the metadata field 'z' is one more than the 16 .*; leave some out with --drop-metadata\$" err
 status "  unless some are dropped" 0 dedup -q --drop-metadata f3,f5 sixteen.tks z.tks -o y.tks
 status "  or of another type" 0 choose -q --length 1.. --drop-metadata lic m.tks <(tokenize -q -t bytes --source-prefix b --metadata lic=text m.jsonl) -o y.tks
 

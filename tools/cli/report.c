@@ -327,17 +327,34 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_VOCAB_SIZE] = "use --vocab-size N to set the size",
     [SLU_ADVISE_WIDTH_IN_HEADER] = "leave --token-bytes out",
     [SLU_ADVISE_WORDS] = "use --unit token, or tokenize without --no-vocab",
+    [SLU_ADVISE_DROP_FIELD] = "leave it out with --drop-metadata",
+    [SLU_ADVISE_DROP_FIELDS] = "leave some out with --drop-metadata",
 };
 
-/* Advice on an option that the program does not have is not given. */
+/* Advice on an option, and what a program says that does not have it; NULL: nothing. */
+static const struct {
+    const char *option, *without;
+} NEEDS[SLU_N_ADVICE] = {
+    [SLU_ADVISE_REPLACE_SET] = {"replace-set", "or remove the folder"},
+    [SLU_ADVISE_DROP_FIELD] = {"drop-metadata", NULL},
+    [SLU_ADVISE_DROP_FIELDS] = {"drop-metadata", "name fewer with --metadata"},
+};
+
+static bool has_option(const struct slu_tool *t, const char *name)
+{
+    for (const struct cli_opt *o = t->opt; o && o->name; o++)
+        if (!strcmp(o->name, name))
+            return true;
+    for (const struct cli_opt *o = cli_common_opt; o->name; o++)
+        if (!strcmp(o->name, name))
+            return !cli_hidden(t, o);
+    return false;
+}
+
 static const char *advice_of(const struct slu_tool *t, enum slu_advice a)
 {
-    if (a != SLU_ADVISE_REPLACE_SET)
-        return ADVICE[a];
-    for (const struct cli_opt *o = t->opt; o && o->name; o++)
-        if (!strcmp(o->name, "replace-set"))
-            return ADVICE[a];
-    return "or remove the folder";
+    return !NEEDS[a].option || has_option(t, NEEDS[a].option) ? ADVICE[a]
+                                                              : NEEDS[a].without;
 }
 
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err)

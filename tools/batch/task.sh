@@ -142,13 +142,16 @@ each_output() {
     done
 }
 show() {
+    show_words "$@"
+    echo
+}
+show_words() {
     for w; do
         case $w in
         *[!A-Za-z0-9_./=:,%@+-]* | '') printf "'%s' " "$(printf %s "$w" | sed "s/'/'\\\\''/g")" ;;
         *) printf '%s ' "$w" ;;
         esac
     done
-    echo
 }
 show_piped() { if [ "$to" = pipe ]; then show "$@" | sed 's/$/|/'; else show "$@"; fi; }
 # free_of_links: checks that no file that a stage of the task writes is a link.

@@ -229,7 +229,7 @@ ifneq ($(USE_ARROW),1)
 endif
 
 check-arrow: arrow $(SHIM)
-	@$(TEST_ENV) CASES='tokenize_parquet shards_parquet' tests/check cli
+	@$(TEST_ENV) CHECK_MORE=1 CASES='tokenize_parquet shards_parquet' tests/check cli
 
 check-judges: programs arrow $O/judges/encode $O/judges/shingles $O/judges/words
 	@$(TEST_ENV) tests/check judges

@@ -51,16 +51,18 @@ status "a part by hand" 0 sluice-batch task set tokenize 2
 same "the missing parts" 0-1,3 "$(sluice-batch --pending set tokenize)"
 same "all missing parts: a line a stage" "$(sluice-batch stages set | awk 'NR == 1 { print $1, "0-1,3" } NR > 1 { print $1, "0" ($2 > 1 ? "-" $2 - 1 : "") }')" \
     "$(sluice-batch --pending set)"
-mkdir stub
-printf '#!/bin/sh\nexit 1\n' >stub/squeue
-chmod +x stub/squeue
-echo '1 tokenize 0' >set/state/jobs
-status "a queue that does not answer: status says the rest" 0 shell 'PATH=$PWD/stub:$PATH sluice-batch status set'
-check "  and what it does not know" grep -q '^squeue does not answer' out
-check "  with the parts that are done" grep -q '^1 of .* parts done, .* queued or not submitted' out
-status "  resume does not guess" 1 shell 'PATH=$PWD/stub:$PATH sluice-batch resume set --local 2'
-check "  and says why" grep -q '^sluice-batch: squeue failed' err
-rm set/state/jobs
+if [ -n "$MORE" ]; then
+    mkdir stub
+    printf '#!/bin/sh\nexit 1\n' >stub/squeue
+    chmod +x stub/squeue
+    echo '1 tokenize 0' >set/state/jobs
+    status "a queue that does not answer: status says the rest" 0 shell 'PATH=$PWD/stub:$PATH sluice-batch status set'
+    check "  and what it does not know" grep -q '^squeue does not answer' out
+    check "  with the parts that are done" grep -q '^1 of .* parts done, .* queued or not submitted' out
+    status "  resume does not guess" 1 shell 'PATH=$PWD/stub:$PATH sluice-batch resume set --local 2'
+    check "  and says why" grep -q '^sluice-batch: squeue failed' err
+    rm set/state/jobs
+fi
 mv in/4.jsonl away
 status "an input that is gone" 1 sluice-batch resume set --local 2
 check "one line says which" grep -q '^sluice-batch: in/4.jsonl: gone' err
@@ -166,15 +168,15 @@ fi
 
 # Bands of scores are no domains.
 printf '%s\n' 'input = in' 'parts = 2' 'tokenize = --score-field score' 'shuffle = --mix "score >= 1.5:2, score<0:0"' >banded
-status "a mix of bands" 0 sluice-batch --dry-run banded banded.out
+status "a mix of bands" 0 sluice-batch --dry-run --local 1 banded banded.out
 
 # Nor are fields of metadata, which tokenize must take.
 printf '%s\n' 'input = in' 'parts = 2' "tokenize = --metadata 'score=float,id'" 'shuffle = --mix-by score --mix "=1"' >by-field
-status "a mix by what documents have" 0 sluice-batch --dry-run by-field by-field.out
+status "a mix by what documents have" 0 sluice-batch --dry-run --local 1 by-field by-field.out
 printf '%s\n' 'input = in' 'parts = 2' "tokenize = --metadata 'n=u8,lang'" "shuffle = --mix 'lang in [\"a\", \"b:1\"]:2, n>1:0'" >by-field
-status "a mix of bands by expressions" 0 sluice-batch --dry-run by-field by-field.out
+status "a mix of bands by expressions" 0 sluice-batch --dry-run --local 1 by-field by-field.out
 printf '%s\n' 'input = in' 'parts = 2' "tokenize = --metadata 'score=float,id'" 'shuffle = --mix-by lang --mix "a=1"' >by-field
-status "a mix by a field that nobody takes" 1 sluice-batch --dry-run by-field by-field.out
+status "a mix by a field that nobody takes" 1 sluice-batch --dry-run --local 1 by-field by-field.out
 check "  says so" grep -qx 'sluice-batch: by-field:4: shuffle: --mix-by lang: tokenize does not take this field from the records; add --metadata lang there' err
 
 # Recipes that are refused.
@@ -202,16 +204,18 @@ refused "an input that is not there" 'input = nowhere: there is no' 'input = now
 sed 's/^seed = 5/seed = 6/' recipe-3 >bad
 status "a recipe with another seed" 0 sluice-batch --dry-run --local 1 bad out-3
 check "what differs" grep -q '^#   tokenize: was made with --seed=5, now --seed=6$' out
-echo 'memory = 2G' >>recipe-3
-status "other limits are taken" 0 sluice-batch --local 1 recipe-3 out-3
-check "and kept" grep -q '^memory = 2G' out-3/recipe
-status "a part by the list of tasks" 0 sluice-batch task out-3 tokenize 0
-check "has them" grep -q -- '-M 1572864K' out-3/logs/tokenize.0.log
-sed 's/^memory = 2G/memory = 1G/' out-3/recipe >newer
-touch -d tomorrow newer
-mv newer out-3/recipe
-status "a part by a recipe that is newer than the list" 0 sluice-batch task out-3 tokenize 0
-check "has the recipe's limit" grep -q -- '-M 786432K' out-3/logs/tokenize.0.log
+if [ -n "$MORE" ]; then
+    echo 'memory = 2G' >>recipe-3
+    status "other limits are taken" 0 sluice-batch --local 1 recipe-3 out-3
+    check "and kept" grep -q '^memory = 2G' out-3/recipe
+    status "a part by the list of tasks" 0 sluice-batch task out-3 tokenize 0
+    check "has them" grep -q -- '-M 1572864K' out-3/logs/tokenize.0.log
+    sed 's/^memory = 2G/memory = 1G/' out-3/recipe >newer
+    touch -d tomorrow newer
+    mv newer out-3/recipe
+    status "a part by a recipe that is newer than the list" 0 sluice-batch task out-3 tokenize 0
+    check "has the recipe's limit" grep -q -- '-M 786432K' out-3/logs/tokenize.0.log
+fi
 mkdir other
 touch other/file
 status "a folder that sluice-batch did not make" 1 sluice-batch --local 1 recipe other

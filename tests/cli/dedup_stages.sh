@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # dedup_stages.sh - dedup --stage: the same bytes as one run for any number of parts, threads and memory; kill -9 in
 # each stage and a rerun; truncated and damaged files; other parameters, tokenizers and streams; missing parts.
-# check-more: longer
+# check-more: whole
 
 have tokenize dedup inspect || return 0
 "$PYTHON" "$top/tests/cli/dedup_stages.py" equal ${MORE:+index} index_exact refused refused_exact ${MORE:+damaged}

@@ -147,10 +147,10 @@ def each(name, cases, what):
 
 def truncated():
     for name, (_, stream) in READERS.items():
-        for file, step in ((stream, 1 if FULL or name == "inspect" else 512 if MORE else 2048), ("6.tks", 1 if FULL else 512 if MORE else 2048)):
+        for file, step in ((stream, 1 if FULL or name == "inspect" else 512 if MORE else 4096), ("6.tks", 1 if FULL else 512 if MORE else 4096)):
             data = open(file, "rb").read()
             if not FULL and name == "inspect" and len(data) > 6000:
-                step = 16 if MORE else 64
+                step = 16 if MORE else 128
             cuts = sorted({n for base in range(0, len(data), step) for n in (base - 1, base, base + 1)
                            if 0 <= n < len(data)})
             each(name, (("%d bytes" % n, lambda n=n: data[:n]) for n in cuts), "%s truncated" % file)
@@ -181,7 +181,7 @@ def flipped():
     for file in ("4.tks", "6.tks", "7.tks"):
         data = open(file, "rb").read()
         for region, first, end in regions(data):
-            step = 1 if FULL else max(1, (end - first) // (24 if MORE else 8))
+            step = 1 if FULL else max(1, (end - first) // (24 if MORE else 5))
             cases = []
             for at in range(first, end, step):
                 cases.append(("bit %d of byte %d" % (at * 5 % 8, at), lambda at=at: flip(data, at, at * 5 % 8)))
@@ -189,7 +189,7 @@ def flipped():
     for name, (_, stream) in READERS.items():
         data = open(stream, "rb").read()
         cases = []
-        for at in range(0, len(data), 1 if FULL else max(1, len(data) // (50 if MORE else 20))):
+        for at in range(0, len(data), 1 if FULL else max(1, len(data) // (50 if MORE else 11))):
             cases.append(("byte %d" % at, lambda at=at: flip(data, at, at % 8)))
         each(name, cases, "%s, bits are flipped" % stream)
     each("inspect", [("text", b"hello, world\n" * 100), ("zeros", bytes(4096)),

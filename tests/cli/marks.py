@@ -17,7 +17,7 @@ import shutil
 import struct
 import sys
 
-from stages import BIN, MORE, must, result, sha
+from stages import BIN, must, result, sha
 from stages_jobs import JOBS, NEAR, SUBSTRING, part, prepare
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

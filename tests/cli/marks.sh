@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # marks.sh - each row of an option table that says less than "decides all stages" is right: marks.py.
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle choose schedule inspect forget || return 0
 "$PYTHON" "$top/tests/cli/make_tokenizer.py" | "$PYTHON" -c 'import json, sys

@@ -89,14 +89,15 @@ MODES = {
     "shards-mds": "shuffle --format mds --tails drop PIECES -o OUT",
     "shards-megatron": "shuffle --format megatron --tails drop PIECES -o OUT",
 }
-SHORT = [("one", m, t, 32) for m in ("text", "ngrams", "ngrams-document", "against-cut", "exact", "decompose", "shuffle")
-         for t in (1, 8)] + \
-        [("twelve", m, 8, 32) for m in ("tokenize", "ngrams", "against", "text", "jsonl", "shards-wds", "verify")] + \
-        [("four", m, 8, 32) for m in ("ngrams", "against")] + \
-        [("frame", "exact-pairs", 8, 32), ("frame", "near-pairs", 8, 64)] + \
-        [("one", "tokenize-spans", 1, 64), ("twelve", "tokenize-matches", 8, 32), ("tiny", "near", 8, 64)] + \
-        [("four", "verify", 8, 64), ("four", "shuffle", 1, 64), ("four", "documents-ds", 2, 64), ("four", "documents-keep", 8, 64)]
-MORE = [("four", "shards-wds-long", 2, 200), ("four", "text", 8, 64), ("four", "documents-olmo", 8, 64)]  # 2 to 4 s each
+SHORT = [("one", m, 8, 32) for m in ("text", "ngrams", "ngrams-document", "against-cut", "exact", "decompose", "shuffle")] + \
+        [("twelve", m, 8, 32) for m in ("tokenize", "ngrams", "text", "shards-wds", "verify", "tokenize-matches")] + \
+        [("frame", "exact-pairs", 8, 32), ("frame", "near-pairs", 8, 64)]
+MORE = [("one", m, 1, 32) for m in ("text", "ngrams", "ngrams-document", "against-cut", "exact", "decompose", "shuffle")] + \
+       [("twelve", m, 8, 32) for m in ("against", "jsonl")] + \
+       [("four", m, 8, 32) for m in ("ngrams", "against")] + \
+       [("one", "tokenize-spans", 1, 64), ("tiny", "near", 8, 64)] + \
+       [("four", "verify", 8, 64), ("four", "shuffle", 1, 64), ("four", "documents-ds", 2, 64), ("four", "documents-keep", 8, 64)] + \
+       [("four", "shards-wds-long", 2, 200), ("four", "text", 8, 64), ("four", "documents-olmo", 8, 64)]
 # mode, or mode/shape: why it is over. What is here and passes everywhere fails the case: the list cannot rot.
 KNOWN = {}
 

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016
 # sets_input.sh - the sets that shuffle writes as input: merged, in other sizes and formats, mixed; of each format the same
 # records, with segments, ids, domains and masks; sources that have the same number; damage; sets that do not suit.
+# check-more: longer
 
 have tokenize decompose pack shuffle inspect || return 0
 
@@ -30,7 +31,7 @@ for format in wds olmo ds megatron mds litdata parquet; do
     same "$format: the records of both, in order" "$(cat <(records c.set) <(records d.set) | sha)" "$(records both.tks | sha)"
     status "$format: verified" 0 inspect --verify both.tks
 done
-for format in megatron ds olmo mds litdata parquet; do
+for format in $(longer "megatron olmo mds" "megatron ds olmo mds litdata parquet"); do
     rm -rf one two none
     one=$format # of Megatron from others, and of others from their own
     [ $format != megatron ] || one=mds

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # shards_ends.sh - OLMo-core finds whole documents by EOS and BOS, so shuffle --documents --format olmo refuses documents
 # that end or begin otherwise or have EOS inside; with --accept-mismatch they are written. The card has the configuration.
+# check-more: longer
 
 have tokenize shuffle inspect || return 0
 "$PYTHON" -c 'import base64

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # shards_parquet.sh - shuffle --format parquet: read back and compared; the same bytes for any threads and memory;
 # damage is found. If the build has no Parquet (see `make arrow`), one line says so.
+# check-more: whole
 
 have tokenize decompose pack shuffle inspect || return 0
 corpus c.jsonl 1200000 9

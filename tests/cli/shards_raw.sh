@@ -1,7 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2086,SC2046,SC2016
 # shards_raw.sh - shuffle --format ds and --format megatron: the bytes of each file, the same for any threads and
 # memory; inspect reads the sets back and finds damage; streams that do not suit a format are refused.
-# check-more: longer
 # check-more: whole
 
 have tokenize decompose pack shuffle inspect || return 0

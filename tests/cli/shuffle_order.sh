@@ -1,7 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # shuffle_order.sh - the same bytes for any -M and -T, as a stream and as shards; the result does not depend on the
 # order of the input; samples and limits; refused options.
-# check-more: longer
 # check-more: whole
 
 have tokenize dedup decompose pack shuffle inspect || return 0

@@ -2,6 +2,7 @@
 # stopped.sh - SIGTERM and SIGUSR1, which schedulers send before they kill a job, in every program and stage, also if
 # files have temporary names, as on NFS: exit status 75, one line, no incomplete file, no temporary name. The run that
 # is started again gives the same bytes.
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle schedule inspect || return 0
 fault=$(shim fault) || return 0

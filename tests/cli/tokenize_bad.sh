@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_bad.sh - every kind of bad record and bad file: exit status 1 and one line that names file and position; or,
 # with --on-error skip, the reason is counted and --rejects has the record.
+# check-more: longer
 
 have tokenize inspect || return 0
 
@@ -155,7 +156,7 @@ head -c 5000 c.jsonl | tr '{' '(' >t/b.txt
 tar -cf c.tar t
 for f in c.jsonl.gz c.jsonl.zst c.jsonl.xz c.jsonl.bz2 c.jsonl.lz4 c.tar; do
     size=$(stat -c %s $f)
-    for keep in $((size / 2)) 40 $((size - 1)); do
+    for keep in $((size / 2)) ${MORE:+40} $((size - 1)); do
         [ $f != c.tar ] || [ $keep -lt $((size - 1)) ] || keep=$((512 * 206)) # between two members
         mkdir -p cut
         head -c "$keep" $f >cut/$f
@@ -236,7 +237,7 @@ broken() {
     status "$1 $2: --on-error skip" 0 tokenize -t bytes --rejects r1.jsonl --stats s.json -T 1 -o x1.tks "cut/$2" one.jsonl
     check "$1 $2: a warning at the time" grep -qE "^tokenize: cut/$2: .*byte [0-9].*($3)" err
     check "$1 $2: everything comes back" "$PYTHON" broken.py "$2" "$3"
-    for o in "-T 2 -M 64M" "-T 7 -M 200M"; do
+    for o in ${MORE:+"-T 2 -M 64M"} "-T 7 -M 200M"; do
         # shellcheck disable=SC2086 # options
         tokenize -t bytes -q --rejects r2.jsonl $o -o x2.tks "cut/$2" one.jsonl
         same "$1 $2: $o" "$(sha x1.tks) $(sha r1.jsonl)" "$(sha x2.tks) $(sha r2.jsonl)"
@@ -246,7 +247,7 @@ tar -czf c.tar.gz t
 rm -f cut/*
 for f in c.jsonl.gz c.jsonl.zst c.jsonl.xz c.jsonl.bz2 c.jsonl.lz4 c.tar c.tar.gz; do
     size=$(stat -c %s $f)
-    for keep in $((size / 2)) $((size - 1)); do
+    for keep in $((size / 2)) ${MORE:+$((size - 1))}; do
         [ $f != c.tar ] || [ $keep -lt $((size - 1)) ] || keep=$((512 * 206)) # between two members
         head -c "$keep" $f >cut/$f
         status "cut at $keep of $size $f" 1 tokenize -t bytes -o y.tks cut/$f one.jsonl

@@ -1,7 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_formats.sh - the same documents from every compression, from files, folders, lists, pipes and archives, for
 # any -T, -M, folder and part.
-# check-more: longer
 # check-more: whole
 
 have tokenize inspect || return 0

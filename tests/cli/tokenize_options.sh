@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_options.sh - EOS and BOS, ids and domains, documents put aside, the provenance, and the account.
+# check-more: longer
 
 have tokenize inspect || return 0
 
@@ -125,7 +126,7 @@ check "and no output is left" test ! -e y2.tks
 status "output to a full disk" 1 tokenize -t bytes -o /dev/full c.jsonl
 
 # More threads than there is memory for: fewer work.
-"$PYTHON" -c 'for i in range(300000): print("{\"text\": \"%s\"}" % ("some words %d " % i * 12))' >many.jsonl
+"$PYTHON" -c 'for i in range('"$(longer 100000 300000)"'): print("{\"text\": \"%s\"}" % ("some words %d " % i * 12))' >many.jsonl
 status "-T 1000 -M 32M" 0 tokenize -T 1000 -M 32M --stats s.json -o /dev/null many.jsonl
 [ -n "${SAN:-}" ] || check "within 96 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
 rm -f many.jsonl

@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_parquet.sh - reads Parquet. If the build has no Parquet (see `make arrow`), one line says so, and the other
 # checks are skipped.
+# check-more: longer
 
 have tokenize inspect || return 0
 
-corpus c.jsonl 600000 4
+corpus c.jsonl "$(longer 300000 600000)" 4
 "$PYTHON" -c 'import json, sys
 for i, line in enumerate(open("c.jsonl")):
     r = json.loads(line)
@@ -42,8 +43,8 @@ same "a document is a row" ok "$(inspect --records got.tks | "$PYTHON" -c 'impor
 rows = [json.loads(l) for l in open("d.jsonl")]
 good = all(rows[s["document"]]["id"] == s["id"] for s in (json.loads(l)["segments"][0] for l in sys.stdin))
 print("ok" if good else "no")')"
-for t in 1 2 7; do
-    for m in 32M 64M 300M; do
+for t in $(longer "1 7" "1 2 7"); do
+    for m in $(longer 32M "32M 64M 300M"); do
         # shellcheck disable=SC2086
         tokenize -t bytes $F -T $t -M $m -o v.tks d.parquet
         same "-T $t -M $m" "$(sha got.tks)" "$(sha v.tks)"
@@ -81,7 +82,7 @@ cp d.jsonl p/b.jsonl
 parquet p/c.parquet --rows 1000 --gzip <d.jsonl
 parquet p/e.parquet --first 0 <d.jsonl
 status "several files, one without rows" 0 tokenize -t bytes -o whole.tks p
-for n in 2 3 5; do
+for n in $(longer 3 "2 3 5"); do
     i=0
     : >parts.tks
     while [ $i -lt $n ]; do
@@ -92,7 +93,7 @@ for n in 2 3 5; do
 done
 # One file is shared by its row groups, each by one part; a part may have none.
 # shellcheck disable=SC2086
-for n in 2 3 7 40; do
+for n in $(longer 7 "2 3 7 40"); do
     : >parts.tks
     most=0 input=0
     for ((i = 0; i < n; i++)); do
@@ -189,7 +190,7 @@ def run(data, what):
     bad += not good
     if not good:
         print(what, p.returncode, p.stderr)
-step = 1 if os.environ.get("CHECK_FULL") else 7
+step = 1 if os.environ.get("FULL") else 7 if os.environ.get("MORE") else 41
 for n in range(0, len(whole), step):
     run(whole[:n], "cut")
 for i in range(0, len(whole), step):
@@ -232,7 +233,7 @@ same "a file without its footer is one warning in all" 1 "$(cat err.[01] | grep 
 # Spans, as lists of lists and as structs: the masks are those of JSONL.
 "$PYTHON" -c 'import json, random
 r = random.Random(6)
-for i in range(900):
+for i in range(900 if __import__("os").environ.get("MORE") else 300):
     text = "".join(r.choice("ab c\u00e9\u65e5") for _ in range(r.choice([0, 1, 7, 40, 3000])))
     spans = [sorted(r.randrange(len(text) + 1) for _ in range(2)) for _ in range(r.choice([0, 1, 3, 700 if i % 100 == 0 else 5]))]
     print(json.dumps({"text": text, "id": "r%d" % i, "spans": spans}))
@@ -244,7 +245,7 @@ for line in sys.stdin:
 S="-t bytes --id-field id --spans-field spans"
 # shellcheck disable=SC2086
 tokenize $S -o want.tks m.jsonl
-for how in "" "--structs" "--rows 100000 --pages 7 --gzip" "--structs --rows 50 --pages 3"; do
+for how in "" ${MORE:+"--structs" "--rows 100000 --pages 7 --gzip"} "--structs --rows 50 --pages 3"; do
     # shellcheck disable=SC2086
     parquet m.parquet $how <m.jsonl
     # shellcheck disable=SC2086

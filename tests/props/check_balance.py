@@ -5,6 +5,7 @@ What it proves: the output has the sequences of the unbalanced stream, each once
 length, window by window in order of arrival, then of the sequences that make no step. The steps, and the sequences of
 each rank, are those that dealing gives (dealt here by a plain program). Their order depends only on the seed. The
 figures in --stats are those of the output. Neither threads nor memory change a byte.
+check-more: whole
 """
 import os
 import random

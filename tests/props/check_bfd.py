@@ -7,6 +7,7 @@ Bins are padded or dropped as asked; domains mix only if they may; sequences tha
 refused; concat-and-chunk follows its definition; label tokens, the account and the figures are right.
 
 Each domain of a stream is packed separately, so one run of pack is 40 trials.
+check-more: whole
 """
 import bisect
 import os

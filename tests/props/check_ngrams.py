@@ -169,7 +169,7 @@ def spelled(words):
 
 pool = [paragraph() for _ in range(150)]
 docs = []
-for i in range(420 if os.environ.get("CHECK_FULL") else 200):
+for i in range(420 if os.environ.get("CHECK_FULL") else 200 if os.environ.get("CHECK_MORE") else 80):
     kind, parts = rng.random(), []
     for _ in range(rng.choice([1, 1, 2, 3, 5, 9])):
         words = list(rng.choice(pool)) if rng.random() < 0.5 else paragraph()
@@ -186,7 +186,7 @@ for i in range(420 if os.environ.get("CHECK_FULL") else 200):
     docs.append(text)
 for name in SCRIPTS:
     some = [script_text(rng, name, rng.choice([5, 12, 13, 30, 80])) for _ in range(8)]
-    docs += ["\n".join(changed(rng, name, rng.choice(some), rng.choice([0, 0, 0.01, 0.1])) for _ in range(4)) for _ in range(8)]
+    docs += ["\n".join(changed(rng, name, rng.choice(some), rng.choice([0, 0, 0.01, 0.1])) for _ in range(4)) for _ in range(8 if os.environ.get("CHECK_MORE") else 3)]
 lines = b"".join(json.dumps({"text": t, "id": "d%d" % i, "domain": "ab"[i % 2]}, ensure_ascii=False).encode() + b"\n"
                  for i, t in enumerate(docs))
 options = ["--id-field", "id", "--domain-field", "domain"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A few random jobs, always the same, each run in several ways that must agree: tests/random/jobs.py, in short."""
+"""A few random jobs, always the same, each run in several ways that must agree: tests/random/jobs.py, in short. check-more: whole"""
 import os
 import sys
 

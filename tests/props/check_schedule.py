@@ -5,6 +5,7 @@ What it proves: with the same draws, every step is that of the model, over rando
 worlds, token limits, bricks and reordering. The file agrees with its specification. Draws of buckets fit the odds
 (chi-square; the bound refuses other odds). A pass takes every run once, and the ranks share it without a rest. The
 end of a schedule equals the same steps of the whole. Each sequence is used, or dropped for a reason.
+check-more: whole
 """
 import collections
 import json

@@ -96,6 +96,6 @@ def equal_contents(n=300):
 
 
 positions()
-independence()
+independence(8000 if os.environ.get("CHECK_MORE") else 4000)
 equal_contents()
 finish()

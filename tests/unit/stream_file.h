@@ -93,7 +93,8 @@ static bool trained_at(uint64_t seq, uint64_t i)
 static const struct slu_meta_fields *meta_fields(void)
 {
     static struct slu_meta_fields t;
-    t.n = 0;
+    if (t.n)
+        return &t;
     OK(slu_meta_add(&t, "url", 3, SLU_META_IS_TEXT, &err));
     OK(slu_meta_add(&t, "lang", 4, SLU_META_IS_NAME, &err));
     OK(slu_meta_add(&t, "n", 1, SLU_META_IS_U8, &err));

@@ -9,6 +9,13 @@
 #include "lib/stream/mask.h"
 #include "tests/unit/stream_file.h"
 
+/* The same as assert_memory_equal, which looks at one byte at a time. */
+static void equal(const void *a, const void *b, size_t n)
+{
+    if (n && memcmp(a, b, n))
+        assert_memory_equal(a, b, n);
+}
+
 /* A reader keeps the vocabulary as the frame stores it, which is what packing it makes.
  */
 static void compare_packed(const struct slu_vocab_table *v)
@@ -45,8 +52,8 @@ static void read_and_compare(const char *path, const struct shape *s)
             assert_int_equal(q->len_tok, want.n_tok);
             assert_int_equal(q->n_seg, want.n_seg);
             if (!s->no_tokens || s->masks)
-                assert_memory_equal(slu_batch_at(&b, q->tok_off), want.tok,
-                                    q->len_tok * want.tok_bytes);
+                equal(slu_batch_at(&b, q->tok_off), want.tok,
+                      q->len_tok * want.tok_bytes);
             assert_true(b.masks == s->masks);
             for (uint64_t k = 0; k < q->n_seg; k++) {
                 const struct slu_seg *x = &b.seg[q->seg_off + k], *y = &want.seg[k];
@@ -60,8 +67,8 @@ static void read_and_compare(const char *path, const struct shape *s)
                         slu_names_domain(slu_reader_names(r), x->domain),
                         number % 2 ? "code" : "web");
                 if (slu_seg_str(x))
-                    assert_memory_equal(b.str.data + x->id_off,
-                                        want.str.data + y->id_off, slu_seg_str(x));
+                    equal(b.str.data + x->id_off, want.str.data + y->id_off,
+                          slu_seg_str(x));
             }
             slu_batch_release(&want);
         }
@@ -150,6 +157,16 @@ static void round_trips(void **state)
     }
 }
 
+/* Whether a shape is written only in check-more, where another one, or another way, of as
+ * many tokens is written before. */
+static bool left_out(const struct shape *s, uint64_t way)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < s->n_seq; i++)
+        n += pick(s->len, i) + pick(s->n_seg, i);
+    return way && n > 100000 && !getenv("CHECK_MORE");
+}
+
 static void *write_shape(void *shape)
 {
     write_stream(NULL, shape);
@@ -167,6 +184,8 @@ static void joints(void **state)
             continue;
         s.part = i % 2 ? 1000 : 0;
         s.batch = s.part ? 0 : 100;
+        if (left_out(&s, (i + i / 2) % 2))
+            continue;
         OK(slu_joint_new(&joint, &err));
         assert_int_equal(pthread_create(&writer, NULL, write_shape, &s), 0);
         read_and_compare("-", &s);
@@ -219,6 +238,8 @@ static void batches_do_not_matter(void **state)
     for (size_t i = 4; i < 2 * n_shape; i++) {
         struct shape s = shapes[i / 2];
         uint8_t *a, *b;
+        if (left_out(&s, (i + i / 2) % 2))
+            continue;
         s.gaps = i % 2;
         s.batch = 1;
         write_stream(path_a, &s);
@@ -226,7 +247,7 @@ static void batches_do_not_matter(void **state)
         write_stream(path_b, &s);
         size_t n = slurp(path_a, &a);
         assert_int_equal(slurp(path_b, &b), n);
-        assert_memory_equal(a, b, n);
+        equal(a, b, n);
         free(a);
         free(b);
     }
@@ -256,9 +277,11 @@ static void parts_do_not_matter(void **state)
             s.part = part[k];
             if (s.part == 1 && s.len[0] * s.n_seq > 1000000)
                 continue;
+            if (left_out(&s, (k + i) % 2))
+                continue;
             write_stream(path_b, &s);
             assert_int_equal(slurp(path_b, &b), n);
-            assert_memory_equal(a, b, n);
+            equal(a, b, n);
             free(b);
         }
         free(a);

@@ -186,6 +186,10 @@ check-unit: $(UNIT)
 check-cli: programs $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) CASES='$(CASES)' tests/check cli
 
+# The cases of the command line that have a pipe, with `sluice run` in its place.
+check-pipes: programs $(SHIM) $(FAKE_BIN)
+	@$(TEST_ENV) tests/check pipes
+
 # The suites that tests/for names for files and folders, and suites by name: `make check-for lib/pack unit/test_core`.
 ifeq ($(firstword $(MAKECMDGOALS)),check-for)
 FOR := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
@@ -414,6 +418,6 @@ help:
 #H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
-.PHONY: check-all check-for check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-all check-for check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-pipes check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

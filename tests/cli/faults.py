@@ -311,7 +311,7 @@ def digest(path, but=("report.json",)):
     """Of a file, or of a folder's files but reports (which hold times)."""
     h = hashlib.sha256()
     if os.path.isdir(path):
-        for d, dirs, files in sorted(os.walk(path)):
+        for d, dirs, files in os.walk(path):
             dirs[:] = sorted(f for f in dirs if f not in but)
             for f in sorted(files):
                 if f not in but:
@@ -340,6 +340,10 @@ FILES["dedup-near-pairs"] = ["dedup", "--near", "--keep", "longest", "--pairs", 
 FILES["dedup-substring-pairs"] = ["dedup", "--substring", "20", "--annotate", "--pairs", "FILE", "9.tks"]
 FILES["dedup-longest"] = ["dedup", "--near", "--keep", "longest", "--pairs", "/dev/null", "7.tks"]
 FILES["schedule-olmo"] = ["schedule", "--trainer", "olmo", "--batch-tokens", "32", "--json", "/dev/null", "D_4"]
+LINE = ["sluice", "run", "-q", "tokenize", "-t", "bytes", "c.jsonl", "!", "dedup", "!", "decompose"] + SMALL + ["!", "pack"]
+if not os.environ.get("PROGRAM_PREFIX"):
+    FILES["run"] = LINE
+    FILES["run-wds"] = LINE + ["!", "shuffle", "--format", "wds", "--shard-sequences", "4", "--last", "keep"]
 FILES["shuffle-wds"] = ["shuffle", "--format", "wds", "--shard-sequences", "4", "--last", "keep", "4.tks"]
 
 
@@ -349,7 +353,7 @@ def injected(name, at, do, number, before):
     os.mkdir(folder)
     out, log = folder + "/out", folder + ".log"
     kept = None
-    if before and name != "shuffle-wds":
+    if before and not name.endswith("-wds"):
         open(out, "wb").write(b"what was here before")
         kept = digest(out)
     file = folder + ".file"
@@ -367,13 +371,13 @@ def injected(name, at, do, number, before):
     elif do == "kill":
         if r.status != -9:
             bad = "killed, but %s" % r
-    elif r.status == 0:
-        if not complete:
+    elif r.status == 0:  # a folder .partial that cannot be removed is left beside the whole set
+        if not complete and name + "\0" + str(digest(out, ("report.json", ".partial"))) not in GOOD:
             bad = "success with another output: %s" % r
     elif not r.clear_failure():
         bad = str(r)
     if not bad and r.status != 0 and not complete:
-        if name == "shuffle-wds":
+        if name.endswith("-wds"):
             last = [p for p in leftovers(out) if p.endswith(("manifest.jsonl", "report.json"))]
             if do == "kill":
                 if os.path.exists(out + "/report.json"):  # published last: only .partial is left to be removed

@@ -263,7 +263,7 @@ def arguments():
     levels = args.levels or "all"
     args.levels = ["best"] + levels_of_cpu() if levels == "all" else levels.split(",")
     args.best = levels_of_cpu()[-1]
-    args.megabytes = args.megabytes or (50 if args.full else 1)
+    args.megabytes = args.megabytes or (10 if args.full else 1)
     args.vocab = args.judges + "/vocab"
     return args
 

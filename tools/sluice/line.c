@@ -77,6 +77,13 @@ static int help(void)
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Says why no program starts; returns the exit status. */
+static int not_begun(int rc, const struct slu_err *err)
+{
+    usage_error("run: %s", err->msg);
+    return rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+}
+
 /* Whether one text is a line, not the name of a program. */
 static bool is_text(const char *word)
 {
@@ -154,8 +161,7 @@ static int read_words(struct line *l, int argc, char **argv, struct slu_err *err
     slu_buf_release(&text);
     if (!rc)
         return -1;
-    usage_error("run: %s", err->msg);
-    return rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+    return not_begun(rc, err);
 }
 
 /* ---- command lines ---- */
@@ -274,7 +280,7 @@ static int read_lines(struct line *l, struct slu_err *err)
     int rc = split_stages(l, err);
 
     if (rc)
-        return usage_error("run: %s", err->msg);
+        return not_begun(rc, err);
     cli_process("sluice", (unsigned)l->n);
     const struct program *first = program_find(l->stage[0].argv[0]);
     if (l->n > 1 && first && !strcmp(first->name, "sluice-chat")) {
@@ -313,7 +319,7 @@ static int read_lines(struct line *l, struct slu_err *err)
     if (!rc)
         rc = cli_outputs_apart(all, l->n, err);
     free(all);
-    return rc ? usage_error("run: %s", err->msg) : -1;
+    return rc ? not_begun(rc, err) : -1;
 }
 
 /* ---- sluice-chat ---- */

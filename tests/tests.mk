@@ -169,6 +169,10 @@ check: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 check-more: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check more
 
+# All suites in their short form.
+check-short: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check short
+
 check-full: programs installed $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
 
@@ -328,10 +332,10 @@ bench-hostile: programs $O/tests/bench/encode
 
 # All tests with instrumented programs, built in a folder of their own.
 asan:
-	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 check
+	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 check-short
 
 tsan:
-	@$(MAKE) --no-print-directory O=$O/tsan SAN=thread CUDA=0 check
+	@$(MAKE) --no-print-directory O=$O/tsan SAN=thread CUDA=0 check-short
 
 valgrind: programs $(UNIT)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check valgrind
@@ -418,6 +422,6 @@ help:
 #H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
-.PHONY: check-all check-for check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-full check-unit check-cli check-pipes check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-all check-for check-abi check-random python check-python arrow check-arrow check-emu check-emu-san check-mutants check-gpu bench-plan bench-emu bench-kernels demo check check-more check-short check-full check-unit check-cli check-pipes check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

@@ -20,7 +20,7 @@ scanner) is compared on 1 MB of text and on all other texts, but on each code po
 contexts, on one in 16 of the unassigned and private ones, and on a third of the random bytes. Most time
 is the references' own. --full alone compares:
 
-  - 50 MB of text, every unassigned and private code point, each in all contexts, and all random bytes;
+  - 10 MB of text (50 take over two hours), every unassigned and private code point, each in all contexts, and all random bytes;
   - all of the texts with each vocabulary, not a part of them (LATER; other ones for each
     vocabulary) where it is not the first of its family; of white space also with special tokens parsed;
   - with variants all of the texts, not a part of them (SHORT): of the corpus a fiftieth;

@@ -84,6 +84,10 @@ check "nothing was made" test ! -e x.tks -a ! -e y
 "$BIN/sluice" run -q -M 200M tokenize -t bytes --stats 1.json c.jsonl ! pack --length 64 -M 64M --stats 2.json ! inspect --stats 3.json >/dev/null
 same "-M is shared" "$((68 << 20)) $((64 << 20)) $((68 << 20))" "$(for i in 1 2 3; do json $i.json 'd["memory_bytes"]'; done | paste -sd' ')"
 
+"$BIN/sluice" run --progress always tokenize -t bytes c.jsonl c.jsonl c.jsonl c.jsonl c.jsonl c.jsonl c.jsonl c.jsonl ! pack --length 64 -o /dev/null 2>err
+check "one progress: of the last program, with what the first has read" grep -qE $'\r''pack: [0-9]+ % read, ' err
+same "  messages have lines of their own" 2 "$(grep -cE '^(tokenize|pack): [0-9]+ documents' err)"
+
 # What fails first in the line speaks, alone.
 echo '{' >bad.jsonl
 head -c 100000 o.tks >cut.tks

@@ -129,6 +129,16 @@ enum { EXIT_USAGE = 2 }; /* beside EXIT_SUCCESS and EXIT_FAILURE */
 
 enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
 
+/* What the programs of a line share to show one progress. Their contexts, in their order,
+ * are of one array. */
+struct cli_line {
+    _Atomic double
+        read; /* the share of its input that the first has read; -1: unknown */
+    const struct cli_ctx *_Atomic drew; /* the last that is at work draws */
+    _Atomic double when;
+    _Atomic bool drawn; /* and it is still there */
+};
+
 struct cli_ctx {
     const struct slu_tool *tool;
     /* Standard input and standard output of a program that runs in a line
@@ -137,6 +147,7 @@ struct cli_ctx {
     /* Set, before its standard input ends, if the process that writes that has failed; or
      * NULL. */
     const _Atomic bool *before_failed;
+    struct cli_line *line;        /* NULL: the program is a process */
     FILE *messages;               /* receives all that is said; NULL: standard error */
     struct slu_thread_time *time; /* of its threads; NULL: all of the process */
     enum cli_outcome outcome;     /* set by cli_begin: what is asked for */

@@ -25,7 +25,8 @@ struct cli_report {
     int timing_now; /* index of the running clock; -1: no clock runs */
     double timing_began;
     struct slu_buf extra; /* `, "key": json` … */
-    bool draw, drawn;
+    bool draw;
+    _Atomic bool drawn;
     atomic_flag drawing;
     _Atomic double next_draw;
     _Atomic uint64_t bytes, tokens;
@@ -58,7 +59,8 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
     r->timing_now = -1;
     atomic_flag_clear(&r->drawing);
     /* In a pipe of programs only the last draws progress, for all of them. */
-    bool last = !ctx->out && (fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode));
+    bool last = (ctx->line || !ctx->out) &&
+                (fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode));
     r->draw = ctx->common.progress == 1 ||
               (ctx->common.progress == 0 && isatty(fileno(said(ctx))) && last &&
                !ctx->common.quiet);
@@ -151,11 +153,10 @@ static void scaled(double v, const char *unit, char *out, size_t n)
 void cli_erase(struct cli_ctx *ctx)
 {
     struct cli_report *r = ctx->report;
+    _Atomic bool *drawn = ctx->line ? &ctx->line->drawn : r ? &r->drawn : NULL;
 
-    if (r && r->drawn)
+    if (drawn && atomic_exchange(drawn, false))
         fputs(isatty(fileno(said(ctx))) ? "\r\033[K" : "\n", said(ctx));
-    if (r)
-        r->drawn = false;
 }
 
 bool cli_draws(const struct cli_ctx *ctx)
@@ -173,18 +174,24 @@ void cli_pass(struct cli_ctx *ctx, const char *what, uint64_t n_byte, uint64_t n
     r->next_draw = 0; /* a short pass is seen, too */
 }
 
-/* Writes the share of the pass that is done, and the time that the rest takes if it is
- * as fast: "37 %, 1:05:02 left, "; nothing if its size is not known. */
-static void put_share(const struct cli_report *r, double t, char *out, size_t n)
+/* The share of the pass that is done; -1: its size is not known, or what was read once is
+ * read again. */
+static double share_of(const struct cli_report *r)
 {
     const double done = r->pass_byte ? (double)r->bytes : (double)r->tokens,
                  all = r->pass_byte ? (double)r->pass_byte : (double)r->pass_tok;
+
+    return all > 0 && done <= all ? done / all : -1;
+}
+
+/* Writes the share, and the time that the rest takes if it is as fast: "37 %, 1:05:02
+ * left, "; nothing if the share is not known. */
+static void put_share(const struct cli_report *r, double share, double t, char *out,
+                      size_t n)
+{
     out[0] = 0;
-    if (all <= 0)
+    if (share < 0)
         return;
-    if (done > all) /* what was read once is read again */
-        return;
-    const double share = done / all;
     int at = snprintf(out, n, "%.0f %%, ", 100 * share);
     if (share > 0 && t - r->pass_began >= 2) {
         uint64_t s = (uint64_t)((t - r->pass_began) * (1 - share) / share + 0.5);
@@ -201,12 +208,20 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
     struct cli_report *r = ctx->report;
     r->bytes = bytes;
     r->tokens = tokens;
+    const double done = share_of(r);
+    struct cli_line *l = ctx->line;
+    if (l && !ctx->in)
+        l->read = done;
     double t;
-    if (!r->draw || (t = now()) < r->next_draw || atomic_flag_test_and_set(&r->drawing))
+    if (!r->draw || (t = now()) < r->next_draw ||
+        (l && l->drew > ctx && t < l->when + 1) ||
+        atomic_flag_test_and_set(&r->drawing))
         return;
     char share[64], a[32], b[32], c[32];
     const double began = r->pass ? r->pass_began : r->began;
-    put_share(r, t, share, sizeof share);
+    put_share(r, done, t, share, sizeof share);
+    if (done < 0 && l && l->read > 0 && l->read < 1)
+        snprintf(share, sizeof share, "%.0f %% read, ", 100 * l->read);
     /* Tokens, if there are any: of bytes alone the speed is that of bytes. */
     const bool of_bytes = bytes && !tokens;
     const double n = of_bytes ? (double)bytes : (double)tokens;
@@ -218,6 +233,11 @@ void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
             b, c, t - r->began);
     fflush(said(ctx));
     r->drawn = true;
+    if (l) {
+        l->drew = ctx;
+        l->when = t;
+        l->drawn = true;
+    }
     r->next_draw = t + 0.2;
     atomic_flag_clear(&r->drawing);
 }

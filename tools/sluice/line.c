@@ -40,6 +40,7 @@ struct line {
     struct line_words words, logs; /* logs: names of files, one for each program */
     struct stage *stage;
     size_t n;
+    struct cli_line shown;
     struct chat {
         char **argv; /* NULL: there is none */
         pid_t pid;
@@ -299,6 +300,7 @@ static int read_lines(struct line *l, struct slu_err *err)
         s->ctx.tool = p->tool;
         s->ctx.common = l->common;
         s->ctx.common.memory = 0;
+        s->ctx.line = &l->shown;
         rc = cli_begin(&s->ctx, s->argc, s->argv, &s->err);
         if (rc)
             return cli_finish(&s->ctx, rc, &s->err);
@@ -450,7 +452,7 @@ static int finish(struct line *l)
 int line_main(int argc, char **argv)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct line l = {.n = 0};
+    struct line l = {.shown.read = -1};
 
     int status = read_words(&l, argc, argv, &err);
     if (status < 0)

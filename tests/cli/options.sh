@@ -206,6 +206,8 @@ for mode in --json --histogram --records; do # one answer, whatever the mode has
     echo $ended
 done | sort -u >codes
 same "--device cuda: the same answer in every mode" 1 "$(wc -l <codes)"
+status "--device cuda:99" 1 inspect --device cuda:99 --histogram --eos-id 0 --token-bytes 2 two.npy
+check "  is named, with its number" grep -q 'cuda:99 ' err
 rm -rf idle
 
 # no output takes the place of an input

@@ -232,8 +232,6 @@ static void release_side(void *side)
     slu_buf_release(&s->records);
 }
 
-enum { PACKED_BYTE_ALONE = 1 << 10 }; /* with one thread */
-
 static int work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                 struct slu_err *err)
 {
@@ -249,7 +247,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                              err);
     /* At once, so that large pages are touched, not small ones as it grows. */
     const uint64_t all = b->n_tok * b->tok_bytes + 64 * (b->n_seq + b->n_seg);
-    if (!rc && p->packed_byte > PACKED_BYTE_ALONE)
+    if (!rc && p->packed_byte && p->cfg.n_threads > 1)
         rc = slu_buf_reserve(rec, all < p->packed_most ? all : p->packed_most, err);
     if (rc)
         return rc;
@@ -391,7 +389,7 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
     p->progress = progress;
     p->progress_ctx = ctx;
     if (p->cfg.order != SLU_ORDER_KEEP && !p->select && !slu_permute_waits(p))
-        p->packed_byte = p->cfg.n_threads == 1              ? PACKED_BYTE_ALONE
+        p->packed_byte = p->cfg.n_threads == 1              ? 1 << 10
                          : p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4
                                                             : 1 << 20;
     p->packed_most = p->cfg.budget_byte / 16;

@@ -30,6 +30,7 @@ sample() {
 # estimate K: prints the table, as comments of the script that --dry-run prints.
 estimate() {
     sample "$1"
+    read_units
     at=$OUT
     while [ ! -e "$at" ]; do at=${at%/*} at=${at:-/}; done
     {

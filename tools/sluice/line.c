@@ -160,9 +160,7 @@ static int read_words(struct line *l, int argc, char **argv, struct slu_err *err
             rc = line_add(&l->words, argv[i], strlen(argv[i]), err);
     }
     slu_buf_release(&text);
-    if (!rc)
-        return -1;
-    return not_begun(rc, err);
+    return rc ? not_begun(rc, err) : -1;
 }
 
 /* ---- command lines ---- */
